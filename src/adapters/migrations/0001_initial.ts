@@ -1,0 +1,261 @@
+/** The first schema. Append-only: once released, a migration never changes; the next one follows it. */
+
+export const name = "0001_initial"
+
+const tenants = [
+  `create table workspaces (
+    workspace_id text primary key,
+    created_at timestamptz not null default now()
+  )`,
+  `create table api_keys (
+    workspace_id text not null references workspaces,
+    id text not null,
+    secret_hash text not null unique,
+    label text not null,
+    scopes text[] not null,
+    created_at timestamptz not null default now(),
+    revoked_at timestamptz,
+    primary key (workspace_id, id)
+  )`
+]
+
+// Hot rows only: inputs and plans live apart, so that claims and heartbeats rewrite little. The lease is not indexed, so
+// that a heartbeat stays a heap-only update; the sweep of expired leases scans the small index of running rows.
+const operations = [
+  `create sequence operation_seq`,
+  `create table operations (
+    workspace_id text not null references workspaces,
+    id uuid not null,
+    kind text not null check (kind in ('memory.infer', 'memory.add', 'memory.update', 'memory.delete')),
+    state text not null check (state in ('pending', 'running', 'succeeded', 'failed')),
+    scope jsonb not null,
+    lane text not null,
+    seq bigint not null,
+    ready boolean not null,
+    fair_tag bigint not null,
+    next_attempt_at timestamptz,
+    epoch integer not null check (epoch >= 0),
+    attempts integer not null check (attempts >= 0),
+    invalid_outputs integer not null default 0,
+    window_started_at timestamptz not null,
+    lease_owner text,
+    lease_expires_at timestamptz,
+    authorization_no integer,
+    failure text,
+    outcome text check (outcome in ('stored', 'no_memory')),
+    results jsonb not null default '[]',
+    evidence jsonb not null,
+    created_at timestamptz not null,
+    started_at timestamptz,
+    completed_at timestamptz,
+    primary key (workspace_id, id),
+    check ((state = 'running') = (lease_owner is not null)),
+    check ((lease_owner is null) = (lease_expires_at is null)),
+    check ((state in ('succeeded', 'failed')) = (completed_at is not null)),
+    check ((state = 'succeeded') = (outcome is not null)),
+    check (state <> 'failed' or failure is not null),
+    check (not ready or state in ('pending', 'running')),
+    check (state <> 'running' or ready)
+  ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
+  `create index operations_claim on operations (fair_tag, seq)
+    where state = 'pending' and ready and next_attempt_at is null`,
+  `create index operations_retry on operations (next_attempt_at)
+    where state = 'pending' and ready and next_attempt_at is not null`,
+  `create index operations_running on operations (id) where state = 'running'`,
+  `create index operations_lane on operations (workspace_id, lane, seq) where state in ('pending', 'running')`,
+  // One head to a lane, whatever the programs do.
+  `create unique index operations_lane_head on operations (workspace_id, lane) where ready`,
+  `create index operations_failed on operations (completed_at) where state = 'failed'`,
+  `create table idempotency_keys (
+    workspace_id text not null,
+    key_hash text not null,
+    command_version integer not null,
+    command_hash text not null,
+    operation_id uuid not null,
+    created_at timestamptz not null default now(),
+    primary key (workspace_id, key_hash),
+    foreign key (workspace_id, operation_id) references operations
+  )`,
+  `create table operation_inputs (
+    workspace_id text not null,
+    operation_id uuid not null,
+    input jsonb not null,
+    primary key (workspace_id, operation_id),
+    foreign key (workspace_id, operation_id) references operations
+  )`,
+  `create table operation_plans (
+    workspace_id text not null,
+    operation_id uuid not null,
+    plan jsonb not null,
+    primary key (workspace_id, operation_id),
+    foreign key (workspace_id, operation_id) references operations
+  )`,
+  `create function refuse_change() returns trigger language plpgsql as $$
+    begin
+      raise exception '% rows are written once', tg_table_name using errcode = 'integrity_constraint_violation';
+    end
+  $$`,
+  `create trigger plan_is_frozen before update on operation_plans for each row execute function refuse_change()`,
+  `create table fair_clock (
+    singleton boolean primary key default true check (singleton),
+    value bigint not null
+  ) with (fillfactor = 50)`,
+  `insert into fair_clock (value) values (0)`,
+  `create table outbox (
+    workspace_id text not null,
+    seq bigint generated always as identity,
+    xid xid8 not null default pg_current_xact_id(),
+    operation_id uuid not null,
+    state text not null,
+    at timestamptz not null default clock_timestamp(),
+    primary key (workspace_id, seq)
+  )`
+]
+
+const memories = [
+  `create table memories (
+    workspace_id text not null references workspaces,
+    id uuid not null,
+    version integer not null check (version >= 1),
+    text text,
+    user_id text,
+    agent_id text,
+    run_id text,
+    app_id text,
+    metadata jsonb not null,
+    event_date text,
+    operation_id uuid not null,
+    created_at timestamptz not null,
+    updated_at timestamptz not null,
+    deleted boolean not null default false,
+    words tsvector generated always as (to_tsvector('english', coalesce(text, ''))) stored,
+    primary key (workspace_id, id),
+    check (deleted = (text is null)),
+    check (user_id is not null or agent_id is not null or run_id is not null or app_id is not null)
+  ) with (fillfactor = 80)`,
+  `create index memories_user on memories (workspace_id, user_id, id) where not deleted and user_id is not null`,
+  `create index memories_agent on memories (workspace_id, agent_id, id) where not deleted and agent_id is not null`,
+  `create index memories_run on memories (workspace_id, run_id, id) where not deleted and run_id is not null`,
+  `create index memories_app on memories (workspace_id, app_id, id) where not deleted and app_id is not null`,
+  `create index memories_words on memories using gin (words) where not deleted`,
+  `create table memory_history (
+    workspace_id text not null,
+    memory_id uuid not null,
+    version integer not null,
+    change text not null check (change in ('add', 'update', 'delete')),
+    text text,
+    operation_id uuid not null,
+    at timestamptz not null,
+    primary key (workspace_id, memory_id, version),
+    foreign key (workspace_id, memory_id) references memories
+  )`,
+  // History is append-only, but for one thing: deleting a memory erases its texts.
+  `create function history_only_forgets() returns trigger language plpgsql as $$
+    begin
+      if tg_op = 'UPDATE' and new.text is null
+        and (new.workspace_id, new.memory_id, new.version, new.change, new.operation_id, new.at)
+          is not distinct from (old.workspace_id, old.memory_id, old.version, old.change, old.operation_id, old.at)
+      then return new; end if;
+      raise exception 'memory_history is append-only' using errcode = 'integrity_constraint_violation';
+    end
+  $$`,
+  `create trigger history_is_append_only before update or delete on memory_history
+    for each row execute function history_only_forgets()`,
+  `create table projections (
+    workspace_id text not null,
+    memory_id uuid not null,
+    version integer not null,
+    operation_id uuid not null,
+    attempts integer not null default 0,
+    next_attempt_at timestamptz not null,
+    primary key (workspace_id, memory_id, version),
+    foreign key (workspace_id, memory_id) references memories
+  ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
+  `create index projections_due on projections (next_attempt_at)`,
+  `create index projections_operation on projections (workspace_id, operation_id)`
+]
+
+// Balances move only when a transfer is inserted, by trigger; a direct change of a balance is refused.
+const ledger = [
+  `create table accounts (
+    workspace_id text primary key references workspaces,
+    available bigint not null default 0 check (available >= 0),
+    reserved bigint not null default 0 check (reserved >= 0),
+    consumed bigint not null default 0 check (consumed >= 0),
+    issued bigint not null default 0,
+    fair_time bigint not null default 0,
+    check (available + reserved + consumed = issued)
+  ) with (fillfactor = 50)`,
+  `create table authorizations (
+    workspace_id text not null,
+    operation_id uuid not null,
+    no integer not null check (no >= 1),
+    state text not null check (state in ('open', 'charged', 'refunded')),
+    reserved bigint not null check (reserved >= 0),
+    charged bigint not null default 0 check (charged between 0 and reserved),
+    price text not null,
+    primary key (workspace_id, operation_id, no),
+    foreign key (workspace_id, operation_id) references operations,
+    check (state = 'charged' or charged = 0)
+  ) with (fillfactor = 70)`,
+  `create unique index authorizations_one_live on authorizations (workspace_id, operation_id)
+    where state in ('open', 'charged')`,
+  `create table transfers (
+    workspace_id text not null references workspaces,
+    seq bigint generated always as identity,
+    kind text not null check (kind in ('grant', 'reserve', 'charge', 'release', 'refund')),
+    from_account text not null generated always as (
+      case kind when 'grant' then 'issued' when 'reserve' then 'available' else 'reserved' end) stored,
+    to_account text not null generated always as (
+      case kind when 'reserve' then 'reserved' when 'charge' then 'consumed' else 'available' end) stored,
+    amount bigint not null check (amount >= 0),
+    operation_id uuid,
+    authorization_no integer,
+    reference text,
+    at timestamptz not null default now(),
+    primary key (workspace_id, seq),
+    foreign key (workspace_id, operation_id, authorization_no) references authorizations,
+    check ((kind = 'grant') = (operation_id is null)),
+    check ((kind = 'grant') = (authorization_no is null)),
+    check ((kind = 'grant') = (reference is not null))
+  )`,
+  `create unique index transfers_once on transfers (workspace_id, operation_id, authorization_no, kind)
+    where operation_id is not null`,
+  `create unique index transfers_one_outcome on transfers (workspace_id, operation_id, authorization_no)
+    where kind in ('charge', 'refund')`,
+  `create unique index transfers_grant on transfers (workspace_id, reference) where kind = 'grant'`,
+  `create trigger transfers_are_final before update or delete on transfers for each row execute function refuse_change()`,
+  `create function move_balances() returns trigger language plpgsql as $$
+    begin
+      perform from accounts where workspace_id in (select workspace_id from moved) order by workspace_id for update;
+      update accounts a set
+        available = a.available + d.available, reserved = a.reserved + d.reserved,
+        consumed = a.consumed + d.consumed, issued = a.issued + d.issued
+      from (
+        select workspace_id,
+          sum(case when to_account = 'available' then amount else 0 end
+            - case when from_account = 'available' then amount else 0 end)::bigint as available,
+          sum(case when to_account = 'reserved' then amount else 0 end
+            - case when from_account = 'reserved' then amount else 0 end)::bigint as reserved,
+          sum(case when to_account = 'consumed' then amount else 0 end)::bigint as consumed,
+          sum(case when from_account = 'issued' then amount else 0 end)::bigint as issued
+        from moved group by workspace_id
+      ) d where d.workspace_id = a.workspace_id;
+      return null;
+    end
+  $$`,
+  `create trigger transfers_move_balances after insert on transfers referencing new table as moved
+    for each statement execute function move_balances()`,
+  `create function refuse_direct_balance() returns trigger language plpgsql as $$
+    begin
+      if pg_trigger_depth() < 2 then
+        raise exception 'balances move by transfers only' using errcode = 'integrity_constraint_violation';
+      end if;
+      return new;
+    end
+  $$`,
+  `create trigger balances_move_by_transfers before update of available, reserved, consumed, issued on accounts
+    for each row execute function refuse_direct_balance()`
+]
+
+export const statements: ReadonlyArray<string> = [...tenants, ...operations, ...memories, ...ledger]

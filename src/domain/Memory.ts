@@ -1,0 +1,43 @@
+/** A canonical record, and the append-only history of its versions. */
+import { Schema } from "effect"
+import { MemoryId, OperationId, Text, Timestamp, WorkspaceId } from "./Ids.ts"
+import { ScopeFilter } from "./Scope.ts"
+
+/** The longest text of one memory, in UTF-16 code units. */
+export const memoryMaxLength = 8_192
+
+export const Metadata = Schema.Record(Schema.String, Schema.Json)
+export type Metadata = typeof Metadata.Type
+
+export const Memory = Schema.Struct({
+  workspaceId: WorkspaceId,
+  id: MemoryId,
+  /** The current version, from 1. A deletion is a version too. */
+  version: Schema.Int,
+  /** Null once deleted: the text is erased, the tombstone stays. */
+  text: Schema.NullOr(Text),
+  scope: ScopeFilter,
+  metadata: Metadata,
+  /** When what it tells happened, as an ISO 8601 UTC instant, if the caller said so. */
+  eventDate: Schema.NullOr(Schema.String),
+  /** The operation that made the current version. */
+  operationId: OperationId,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  deleted: Schema.Boolean
+})
+export type Memory = typeof Memory.Type
+
+export const Change = Schema.Literals(["add", "update", "delete", "none"])
+export type Change = typeof Change.Type
+
+/** One version of one memory. `text` is null for a deletion, and for every version once the memory is deleted. */
+export const HistoryEntry = Schema.Struct({
+  memoryId: MemoryId,
+  version: Schema.Int,
+  change: Schema.Literals(["add", "update", "delete"]),
+  text: Schema.NullOr(Text),
+  operationId: OperationId,
+  at: Timestamp
+})
+export type HistoryEntry = typeof HistoryEntry.Type
