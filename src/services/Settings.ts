@@ -32,6 +32,10 @@ export interface SettingsShape {
   readonly projectionBackoffCapMs: number
   /** A projection that failed this often shows as `failing` on its event. */
   readonly projectionFailingAfter: number
+  /** How long a search waits for vectors before it answers by words alone. */
+  readonly searchTimeout: Duration.Duration
+  /** The most memories of a scope, newest first, that one search compares one by one. */
+  readonly exactSearchMax: number
   /** Whole credits. */
   readonly prices: { readonly inferAdd: bigint; readonly verbatimAdd: bigint; readonly noMemory: bigint }
   /** Failed input is kept this long. */
@@ -65,6 +69,8 @@ export const defaultSettings: SettingsShape = {
   projectionBackoffBaseMs: 1_000,
   projectionBackoffCapMs: 60_000,
   projectionFailingAfter: 3,
+  searchTimeout: Duration.seconds(5),
+  exactSearchMax: 20_000,
   prices: { inferAdd: 2n, verbatimAdd: 1n, noMemory: 2n },
   failedInputRetention: Duration.days(7),
   keyRetention: Duration.days(30),
