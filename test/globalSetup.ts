@@ -1,0 +1,66 @@
+/**
+ * One database server for a whole test run, started when the first test file asks for it and gone afterwards. With
+ * `TEST_DATABASE_URL` that server is used instead, and only the databases that were made on it are removed.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Fs from "node:fs"
+import * as Net from "node:net"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import type { TestProject } from "vitest/node"
+import { make } from "../src/adapters/EmbeddedPostgres.ts"
+import { session } from "../src/adapters/PgDatabase.ts"
+import * as PgMigrations from "../src/adapters/PgMigrations.ts"
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** Whoever connects here is sent the URL of the migrated template database. */
+    readonly databasePort: number
+  }
+}
+
+const server = Effect.gen(function*() {
+  const own = process.env.TEST_DATABASE_URL
+  if (own !== undefined) return own
+  const dataDir = yield* Effect.acquireRelease(
+    Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "indelible-test-"))),
+    (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+  )
+  Fs.chmodSync(dataDir, 0o711)
+  return Redacted.value((yield* make({ dataDir, durable: false, maxConnections: 300 })).url)
+})
+
+/** A migrated database that every test database is copied from. */
+const template = Effect.gen(function*() {
+  const admin = yield* server
+  const name = `indelible_template_${process.pid}`
+  const sql = yield* PgClient.make({ url: Redacted.make(admin), maxConnections: 1 })
+  yield* Effect.acquireRelease(
+    sql.unsafe(`create database ${name}`),
+    () => Effect.orDie(sql.unsafe(`drop database ${name} with (force)`))
+  )
+  const url = new URL(admin)
+  url.pathname = name
+  yield* PgMigrations.run(session(Redacted.make(url.href), "indelible tests"))
+  return url.href
+}).pipe(Effect.provide(Reactivity.layer))
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const scope = Scope.makeUnsafe()
+  let started: Promise<string> | undefined
+  const desk = Net.createServer((socket) => {
+    started ??= Effect.runPromise(Scope.provide(template, scope))
+    started.then((url) => socket.end(url), (cause: unknown) => socket.end(`failed: ${String(cause)}`))
+  })
+  await new Promise<void>((resolve) => desk.listen(0, "127.0.0.1", resolve))
+  const address = desk.address()
+  if (address === null || typeof address === "string") throw new Error("no port for the test database")
+  project.provide("databasePort", address.port)
+  return async () => {
+    desk.close()
+    await started?.catch(() => undefined)
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  }
+}

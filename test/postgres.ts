@@ -1,0 +1,82 @@
+/** A fresh, migrated database of a real Postgres for each layer that is built, and the same for PGlite with pgvector. */
+import { PGlite } from "@electric-sql/pglite"
+import { vector } from "@electric-sql/pglite-pgvector"
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Redacted } from "effect"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Crypto from "node:crypto"
+import * as Net from "node:net"
+import { Duplex } from "node:stream"
+import { inject } from "vitest"
+import * as PgDatabase from "../src/adapters/PgDatabase.ts"
+import * as PgMigrations from "../src/adapters/PgMigrations.ts"
+
+/** The database of this test, for tests that start several processes or pools on it. */
+export class PgTest extends Context.Service<PgTest, {
+  readonly url: Redacted.Redacted
+}>()("indelible/test/PgTest") {
+  /** A fresh copy of the migrated template, dropped when the scope closes. */
+  static readonly database = Layer.effect(PgTest, Effect.suspend(() => fresh(true)))
+  /** The same without a schema, for tests of migrations. */
+  static readonly empty = Layer.effect(PgTest, Effect.suspend(() => fresh(false)))
+  /** A fresh database with the pools of production: `PgClient`, `SqlClient`, `LeasePool`, and `PgTest` for its URL. */
+  static readonly layer = Layer.unwrap(Effect.map(PgTest, ({ url }) => PgDatabase.layer({ url }))).pipe(
+    Layer.provideMerge(PgTest.database)
+  )
+}
+
+const templateUrl = Effect.callback<URL>((resume) => {
+  let answer = ""
+  const socket = Net.connect(inject("databasePort"), "127.0.0.1")
+  socket.on("data", (chunk) => answer += chunk.toString())
+  socket.on("error", (cause) => resume(Effect.die(cause)))
+  socket.on("end", () => resume(URL.canParse(answer) ? Effect.succeed(new URL(answer)) : Effect.die(new Error(answer))))
+})
+
+const fresh = Effect.fnUntraced(function*(migrated: boolean) {
+  const template = yield* templateUrl
+  const admin = new URL(template)
+  admin.pathname = "postgres"
+  const name = `indelible_test_${Crypto.randomBytes(6).toString("hex")}`
+  const sql = yield* PgClient.make({ url: Redacted.make(admin.href), maxConnections: 1 })
+  yield* Effect.acquireRelease(
+    sql.unsafe(`create database ${name} template ${migrated ? template.pathname.slice(1) : "template0"}`),
+    () => Effect.orDie(sql.unsafe(`drop database if exists ${name} with (force)`))
+  )
+  const url = new URL(template)
+  url.pathname = name
+  return PgTest.of({ url: Redacted.make(url.href) })
+}, Effect.provide(Reactivity.layer), Effect.orDie)
+
+/** Postgres in this process, with pgvector. One session: nothing runs at the same time as anything else. */
+export class PGliteTest extends Context.Service<PGliteTest, PGlite>()("indelible/test/PGliteTest") {
+  /** A fresh migrated database: `PgClient`, `SqlClient`, and `PGliteTest` for itself. */
+  static readonly layer = Layer.unwrap(Effect.gen(function*() {
+    const pglite = yield* PGliteTest
+    const config = { stream: () => wire(pglite), username: "postgres", database: "postgres" }
+    yield* Effect.orDie(PgMigrations.run(config))
+    return PgClient.layer({ ...config, maxConnections: 1 })
+  })).pipe(Layer.provideMerge(Layer.effect(
+    PGliteTest,
+    Effect.acquireRelease(
+      Effect.promise(() => PGlite.create({ extensions: { vector } })),
+      (pglite) => Effect.promise(() => pglite.close())
+    )
+  )))
+}
+
+/** A socket's place: bytes go to PGlite in order, and its answers come back. */
+const wire = (pglite: PGlite): Duplex =>
+  new Duplex({
+    read: () => {},
+    write(chunk: Buffer, _encoding, done) {
+      pglite.runExclusive(() => pglite.execProtocolRaw(chunk)).then((answer) => {
+        if (answer.length > 0) this.push(Buffer.from(answer))
+        done()
+      }, done)
+    },
+    final(done) {
+      this.push(null)
+      done()
+    }
+  })
