@@ -4,6 +4,7 @@ import { Effect, Schema } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import type { SqlError } from "effect/sql/SqlError"
 import * as initial from "./migrations/0001_initial.ts"
+import * as vectors from "./migrations/0002_vectors.ts"
 
 export interface Migration {
   readonly name: string
@@ -11,7 +12,7 @@ export interface Migration {
 }
 
 /** In order, and append-only: a released migration never changes. */
-export const migrations: ReadonlyArray<Migration> = [initial]
+export const migrations: ReadonlyArray<Migration> = [initial, vectors]
 
 /** This release must not run on this database. The message is one line for the operator. */
 export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("DatabaseRefused", {

@@ -1,0 +1,49 @@
+/** How memories look on their way out of Postgres, and what it means there to be in a scope. */
+import type { PgClient } from "@effect/sql-pg"
+import { Schema } from "effect"
+import type { Fragment } from "effect/sql/Statement"
+import { refKey, type WorkspaceId } from "../domain/Ids.ts"
+import { Memory } from "../domain/Memory.ts"
+import { type ScopeFilter, scopeKeys } from "../domain/Scope.ts"
+
+/** The columns of `memories m`, named and typed as `domain/Memory` wants them. */
+export const memoryColumns = [
+  `m.workspace_id as "workspaceId"`,
+  "m.id",
+  "m.version",
+  "m.text",
+  `jsonb_strip_nulls(jsonb_build_object(${scopeKeys.map((key) => `'${key}', m.${key}`).join(", ")})) as scope`,
+  "m.metadata",
+  `m.event_date as "eventDate"`,
+  `m.operation_id as "operationId"`,
+  `floor(extract(epoch from m.created_at) * 1000)::float8 as "createdAt"`,
+  `floor(extract(epoch from m.updated_at) * 1000)::float8 as "updatedAt"`,
+  "m.deleted"
+].join(", ")
+
+export const decodeMemories = Schema.decodeUnknownSync(Schema.Array(Memory))
+
+/** References as a table `r (workspace_id, id)`, each once. */
+export const refRows = (
+  sql: PgClient.PgClient,
+  refs: ReadonlyArray<{ readonly workspaceId: WorkspaceId; readonly id: string }>
+): Fragment => {
+  const rows = new Map(refs.map((ref) => [refKey(ref), { workspace_id: ref.workspaceId, id: ref.id }]))
+  return sql`jsonb_to_recordset(${sql.json([...rows.values()])}) as r(workspace_id text, id uuid)`
+}
+
+/** The live `memories m` that a filter matches: ids that are given must be equal, absent ones may be anything. */
+export const inScope = (sql: PgClient.PgClient, workspaceId: WorkspaceId, scope: ScopeFilter): Fragment =>
+  sql.and([
+    sql`m.workspace_id = ${workspaceId} and not m.deleted`,
+    ...scopeKeys.flatMap((key) => scope[key] === undefined ? [] : [sql`${column(sql, key)} = ${scope[key]}`])
+  ])
+
+/** The live `memories m` of exactly this scope: an id that is absent is absent there too. */
+export const ofScope = (sql: PgClient.PgClient, workspaceId: WorkspaceId, scope: ScopeFilter): Fragment =>
+  sql.and([
+    inScope(sql, workspaceId, scope),
+    ...scopeKeys.flatMap((key) => scope[key] === undefined ? [sql`${column(sql, key)} is null`] : [])
+  ])
+
+const column = (sql: PgClient.PgClient, key: typeof scopeKeys[number]) => sql.literal(`m.${key}`)

@@ -1,0 +1,100 @@
+/** `MemoryStore` on a real Postgres and on PGlite, and what only a database can get wrong. */
+import { PgClient } from "@effect/sql-pg"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, Layer } from "effect"
+import { LeasePool } from "../../src/adapters/PgDatabase.ts"
+import * as PgStore from "../../src/adapters/PgStore.ts"
+import { contains } from "../../src/domain/Containment.ts"
+import type { WorkspaceId } from "../../src/domain/Ids.ts"
+import { Store } from "../../src/services/Store.ts"
+import { metadata } from "../domain/arbitraries.ts"
+import { PGliteTest, PgTest } from "../postgres.ts"
+import * as Records from "../services/memoryStoreSuite.ts"
+import * as Projections from "../services/projectionsSuite.ts"
+import { add, added, remove, update, workspaceOf } from "../services/records.ts"
+
+const open = (workspaceId: WorkspaceId) =>
+  Effect.flatMap(PgClient.PgClient, (sql) => sql`insert into workspaces (workspace_id) values (${workspaceId})`)
+
+const postgres = PgStore.layer.pipe(Layer.provideMerge(PgTest.layer))
+
+/** PGlite has one session, whoever asks. */
+const pglite = PgStore.layer.pipe(
+  Layer.provide(Layer.effect(LeasePool, PgClient.PgClient)),
+  Layer.provideMerge(PGliteTest.layer)
+)
+
+for (const suite of [Records.suite, Projections.suite]) {
+  suite("Postgres", postgres, open)
+  suite("PGlite", pglite, open)
+}
+
+layer(postgres, { excludeTestServices: true })("PgMemoryStore", (it) => {
+  it.effect.prop(
+    "the domain knows what JSON contains exactly as the database does",
+    { left: metadata, right: metadata },
+    ({ left, right }) =>
+      Effect.gen(function*() {
+        const sql = yield* PgClient.PgClient
+        const pairs = [
+          [left, right],
+          [{ ...left, ...right }, right],
+          [{ nested: [left, right] }, { nested: [right] }],
+          [{ nested: left }, { nested: [left] }]
+        ] as const
+        for (const [one, other] of pairs) {
+          const [row] = yield* sql<{ readonly holds: boolean }>`select ${sql.json(one)} @> ${sql.json(other)} as holds`
+          assert.strictEqual(contains(one, other), row!.holds)
+        }
+      })
+  )
+
+  it.effect("writes in opposite orders do not deadlock", () =>
+    Effect.gen(function*() {
+      const { memories } = yield* Store
+      const workspaceId = workspaceOf("orders")
+      yield* open(workspaceId)
+      const all = Array.from({ length: 40 }, (_, n) => added(workspaceId, `memory ${n}`))
+      yield* memories.write(all.map(add))
+      const changes = all.map((memory) => update(memory, "changed"))
+      const written = yield* Effect.all([memories.write(changes), memories.write(changes.toReversed())], {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(written.flat().length, all.length)
+    }))
+
+  it.effect("nobody rewrites history", () =>
+    Effect.gen(function*() {
+      const sql = yield* PgClient.PgClient
+      const { memories } = yield* Store
+      const workspaceId = workspaceOf("history")
+      yield* open(workspaceId)
+      const memory = added(workspaceId, "as it was")
+      yield* memories.write([add(memory)])
+      for (
+        const rewrite of [
+          sql`update memory_history set text = 'as it never was' where memory_id = ${memory.id}::uuid`,
+          sql`update memory_history set version = 2, text = null where memory_id = ${memory.id}::uuid`,
+          sql`delete from memory_history where memory_id = ${memory.id}::uuid`
+        ]
+      ) assert.isTrue(Exit.isFailure(yield* Effect.exit(rewrite)))
+      assert.deepStrictEqual((yield* memories.history(memory)).map(({ text }) => text), ["as it was"])
+    }))
+
+  it.effect("of a deleted memory no word is left in any table", () =>
+    Effect.gen(function*() {
+      const sql = yield* PgClient.PgClient
+      const { memories } = yield* Store
+      const workspaceId = workspaceOf("canary")
+      yield* open(workspaceId)
+      const memory = added(workspaceId, "canarytext one", { metadata: { canarykey: "canarytext" } })
+      const second = update(memory, "canarytext two")
+      yield* memories.write([add(memory)])
+      yield* memories.write([second])
+      yield* memories.write([remove(second.memory)])
+      const tables = yield* sql<{ readonly name: string }>`select tablename as name from pg_tables where schemaname = 'public'`
+      for (const { name } of tables) {
+        assert.deepStrictEqual(yield* sql`select t from ${sql(name)} t where t::text ~ 'canary(text|key)'`, [], name)
+      }
+    }))
+})
