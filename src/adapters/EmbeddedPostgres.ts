@@ -3,9 +3,9 @@
  * service to a directory; after any crash, of either, the next start recovers.
  */
 import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { Context, Data, Deferred, Effect, Layer, Queue, Redacted, Schedule, type Scope } from "effect"
+import { Context, Data, Deferred, Duration, Effect, Layer, Queue, Redacted, Schedule, type Scope } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
-import { type ChildProcess, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Net from "node:net"
 import { EmbeddedPostgresFailed, locate, type PostgresBinaries, serverUser } from "./PostgresBinaries.ts"
@@ -14,7 +14,7 @@ import * as Cluster from "./PostgresCluster.ts"
 export interface Options {
   /** The service's data directory; the server lives in `postgres` below it. */
   readonly dataDir: string
-  /** False gives up durability for speed. For tests only. Default true. */
+  /** False survives a crash of the server but not of the machine. For tests only. Default true. */
   readonly durable?: boolean
   /** Default 100. */
   readonly maxConnections?: number
@@ -37,13 +37,25 @@ interface Running {
 
 const database = "indelible"
 
+/** Where root puts the binaries when both the project and the data directory are private. */
+const systemCache = "/var/cache/indelible"
+
+/** Crash recovery is part of a start. */
+const startBound = "10 minutes"
+
+/**
+ * A fast shutdown writes a checkpoint, or hangs when it meets a crash recovery. After this long comes an immediate one,
+ * which loses nothing: the next start recovers.
+ */
+const stopBound = Duration.seconds(5)
+
+/** A server log longer than this starts anew at the next start. */
+const maxLogBytes = 1_000_000
+
 export const make = Effect.fn("EmbeddedPostgres.make")(function*(options: Options) {
-  const durable = options.durable ?? true
-  const asRoot = yield* serverUser
-  yield* Effect.sync(() => Fs.mkdirSync(options.dataDir, { recursive: true, mode: asRoot === undefined ? 0o700 : 0o711 }))
-  const user = asRoot === undefined ? undefined : Cluster.owner(options.dataDir) ?? asRoot
-  const binaries = yield* locate({ user, copyTo: options.dataDir })
-  const cluster = yield* Cluster.open({ dataDir: options.dataDir, user, binaries, durable })
+  const { dataDir, user } = yield* Cluster.place(options.dataDir, yield* serverUser)
+  const binaries = yield* locate({ user, copyTo: [dataDir, systemCache] })
+  const cluster = yield* Cluster.open({ dataDir, user, binaries, durable: options.durable ?? true })
   const running = yield* start(cluster, binaries, options).pipe(
     Effect.retry({ while: (error) => error._tag === "Again", schedule: Schedule.spaced("250 millis"), times: 40 }),
     Effect.catchTag("Again", () => Effect.fail(didNotStart(cluster)))
@@ -51,10 +63,7 @@ export const make = Effect.fn("EmbeddedPostgres.make")(function*(options: Option
   yield* ensureDatabase(cluster, running.port).pipe(Effect.mapError(() => didNotStart(cluster)))
   return EmbeddedPostgres.of({
     url: url(cluster, running.port, database),
-    watch: Effect.andThen(
-      Deferred.await(running.exited),
-      Effect.fail(failed("stopped", "The embedded Postgres stopped by itself. Start the service again: it recovers what was committed."))
-    )
+    watch: Effect.andThen(Deferred.await(running.exited), Effect.fail(stoppedByItself))
   })
 })
 
@@ -64,26 +73,43 @@ export const layer = (options: Options): Layer.Layer<EmbeddedPostgres, EmbeddedP
 const failed = (reason: EmbeddedPostgresFailed["reason"], message: string) =>
   new EmbeddedPostgresFailed({ reason, message })
 
-const didNotStart = (cluster: Cluster.PostgresCluster, detail = "") =>
-  failed("did_not_start", `The embedded Postgres did not start; ${cluster.log} says why${detail === "" ? "." : `: ${detail}`}`)
+const didNotStart = (cluster: Cluster.PostgresCluster, detail?: string) =>
+  failed(
+    "did_not_start",
+    `The embedded Postgres did not start; ${cluster.log} says why${detail === undefined ? "." : `: ${detail}`}`
+  )
 
 const inUse = (cluster: Cluster.PostgresCluster) =>
-  failed("in_use", `Another service is using ${cluster.data}. One data directory serves one service: give this one its own, or a DATABASE_URL.`)
+  failed(
+    "in_use",
+    `Another service is using ${cluster.data}. One data directory serves one service: ` +
+      "give this one its own DATA_DIR, or both one DATABASE_URL."
+  )
+
+const doesNotStop = (pid: number) =>
+  failed("in_use", `A Postgres server that an earlier service left behind does not stop: end process ${pid}.`)
+
+const stoppedByItself = failed(
+  "stopped",
+  "The embedded Postgres stopped by itself. Start the service again: it recovers what was committed."
+)
 
 const url = (cluster: Cluster.PostgresCluster, port: number, name: string): Redacted.Redacted =>
   Redacted.make(`postgres://${Cluster.role}:${cluster.password}@127.0.0.1:${port}/${name}`, { label: "database url" })
 
 /** One try: clears a server that a dead service left behind, starts ours, and makes sure that it is ours alone. */
-const start = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster, binaries: PostgresBinaries, options: Options) {
-  const found = Cluster.postmaster(cluster)
-  if (found !== undefined) yield* evict(cluster, found)
+const start = Effect.fnUntraced(function*(
+  cluster: Cluster.PostgresCluster,
+  binaries: PostgresBinaries,
+  options: Options
+) {
+  yield* evict(cluster)
   const port = yield* freePort
-  const logged = Fs.statSync(cluster.log, { throwIfNoEntry: false })?.size ?? 0
-  const { child, exited } = yield* launch(cluster, binaries, port, options)
+  const { child, exited, logged } = yield* launch(cluster, binaries, port, options)
   yield* Effect.raceFirst(
     untilReady(cluster, child.pid),
     Effect.andThen(Deferred.await(exited), Effect.suspend(() => Effect.fail(whyNot(cluster, logged))))
-  ).pipe(Effect.timeoutOrElse({ duration: "10 minutes", orElse: () => Effect.fail(didNotStart(cluster)) }))
+  ).pipe(Effect.timeoutOrElse({ duration: startBound, orElse: () => Effect.fail(didNotStart(cluster)) }))
   yield* own(cluster, port)
   return { port, exited } satisfies Running
 })
@@ -95,23 +121,24 @@ const launch = Effect.fnUntraced(function*(
   options: Options
 ) {
   const exited = yield* Deferred.make<void>()
-  const child = yield* Effect.acquireRelease(
+  return yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const log = Fs.openSync(cluster.log, "a", 0o600)
+      const long = (Fs.statSync(cluster.log, { throwIfNoEntry: false })?.size ?? 0) > maxLogBytes
+      const log = Fs.openSync(cluster.log, long ? "w" : "a", 0o600)
       // Detached: an interrupt from the terminal is for the service, which stops the server after its own work.
       const child = spawn(binaries.postgres, flags(cluster, port, options), {
         ...Cluster.spawnOptions(cluster),
         detached: true,
         stdio: ["ignore", log, log]
       })
+      const logged = Fs.fstatSync(log).size
       Fs.closeSync(log)
       child.once("exit", () => Deferred.doneUnsafe(exited, Effect.void))
       child.once("error", () => Deferred.doneUnsafe(exited, Effect.void))
-      return child
+      return { child, exited, logged }
     }),
-    (child) => stop(child, exited)
+    ({ child, exited }) => stop((signal) => child.kill(signal), Deferred.await(exited))
   )
-  return { child, exited }
 })
 
 const flags = (cluster: Cluster.PostgresCluster, port: number, options: Options): ReadonlyArray<string> => {
@@ -126,22 +153,20 @@ const flags = (cluster: Cluster.PostgresCluster, port: number, options: Options)
     log_min_error_statement: "panic",
     log_error_verbosity: "terse",
     log_checkpoints: "off",
-    ...(options.durable === false ? { fsync: "off", synchronous_commit: "off", full_page_writes: "off" } : {})
+    ...(options.durable === false ? { fsync: "off", full_page_writes: "off" } : {})
   }
-  return ["-D", cluster.dataArgument, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])]
+  const set = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+  return ["-D", cluster.dataArgument, ...set]
 }
 
-/** Fast shutdown; if that takes a minute, immediate shutdown, from which the next start recovers. */
-const stop = (child: ChildProcess, exited: Deferred.Deferred<void>): Effect.Effect<void> =>
-  Effect.gen(function*() {
-    child.kill("SIGINT")
-    yield* Deferred.await(exited).pipe(
-      Effect.timeoutOrElse({
-        duration: "1 minute",
-        orElse: () => Effect.andThen(Effect.sync(() => child.kill("SIGQUIT")), Deferred.await(exited))
-      })
-    )
-  })
+const stop = (kill: (signal: NodeJS.Signals) => void, gone: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.sync(() => kill("SIGINT")).pipe(
+    Effect.andThen(gone),
+    Effect.timeoutOrElse({
+      duration: stopBound,
+      orElse: () => Effect.andThen(Effect.sync(() => kill("SIGQUIT")), gone)
+    })
+  )
 
 const untilReady = (cluster: Cluster.PostgresCluster, pid: number | undefined): Effect.Effect<void> =>
   Effect.sync(() => {
@@ -157,19 +182,27 @@ const whyNot = (cluster: Cluster.PostgresCluster, logged: number): Again | Embed
     : didNotStart(cluster, /FATAL: {2}(.*)/.exec(text)?.[1])
 }
 
-/** Proves that nobody is served by `found`, and ends it. The proof is the lock that a live service holds in it. */
-const evict = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster, found: Cluster.Postmaster) {
-  const gone = Effect.sync(() => Cluster.alive(found.pid)).pipe(
-    Effect.repeat({ while: (alive) => alive, schedule: Schedule.spaced("20 millis") })
+/**
+ * Ends a server that a dead service left behind. The proof that it serves nobody is the lock that a live service holds
+ * in it. One that is starting may be recovering for a service that waits for it, so it is waited for first.
+ */
+const evict = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster) {
+  const found = yield* Effect.sync(() => Cluster.postmaster(cluster)).pipe(
+    Effect.repeat({ while: (found) => found?.status === "starting", schedule: Schedule.spaced("20 millis") }),
+    Effect.timeoutOrElse({ duration: startBound, orElse: () => Effect.fail(inUse(cluster)) })
   )
+  if (found === undefined) return
   yield* Effect.scoped(lockOwnership(cluster, found.port)).pipe(
     Effect.catchTag("SqlError", () => found.status === "stopping" ? Effect.void : Effect.fail(new Again()))
   )
-  yield* Effect.sync(() => Cluster.postmaster(cluster)?.pid === found.pid && process.kill(found.pid, "SIGINT"))
-  yield* gone.pipe(Effect.timeoutOrElse({
-    duration: "1 minute",
-    orElse: () => Effect.fail(failed("in_use", `A Postgres server that was left behind does not stop: end process ${found.pid}.`))
-  }))
+  yield* Effect.logInfo("Stopping a database server that an earlier service left behind")
+  const gone = Effect.sync(() => Cluster.postmaster(cluster)?.pid === found.pid).pipe(
+    Effect.repeat({ while: (there) => there, schedule: Schedule.spaced("20 millis") }),
+    Effect.asVoid
+  )
+  yield* stop((signal) => process.kill(found.pid, signal), gone).pipe(
+    Effect.timeoutOrElse({ duration: Duration.times(stopBound, 2), orElse: () => Effect.fail(doesNotStop(found.pid)) })
+  )
 })
 
 const lockOwnership = (
@@ -177,11 +210,18 @@ const lockOwnership = (
   port: number
 ): Effect.Effect<PgConnection.PgConnection, SqlError | EmbeddedPostgresFailed, Scope.Scope> =>
   Effect.gen(function*() {
-    const connection = yield* PgConnection.make({ url: url(cluster, port, "postgres"), applicationName: "indelible owner" })
+    const connection = yield* PgConnection.make({
+      url: url(cluster, port, "postgres"),
+      applicationName: "indelible owner"
+    })
     // A service that was killed a moment ago still holds the lock until its server notices.
     yield* connection.query("select 1 where pg_try_advisory_lock(7102411)").pipe(
       Effect.filterOrFail(({ rowCount }) => rowCount === 1, () => inUse(cluster)),
-      Effect.retry({ while: (error) => error._tag === "EmbeddedPostgresFailed", schedule: Schedule.spaced("100 millis"), times: 10 })
+      Effect.retry({
+        while: (error) => error._tag === "EmbeddedPostgresFailed",
+        schedule: Schedule.spaced("100 millis"),
+        times: 5
+      })
     )
     return connection
   })
@@ -193,7 +233,7 @@ const own = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster, port: 
     const connection = yield* lockOwnership(cluster, port)
     yield* Deferred.succeed(first, undefined)
     const lost = yield* connection.listen("indelible_owner")
-    return yield* Queue.take(lost)
+    return yield* Effect.forever(Queue.take(lost))
   })).pipe(
     Effect.tapError((error) => error._tag === "SqlError" ? Effect.void : Deferred.fail(first, error)),
     Effect.retry({ schedule: Schedule.spaced("100 millis") }),

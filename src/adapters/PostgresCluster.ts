@@ -1,4 +1,4 @@
-/** One Postgres cluster on disk: made whole or not at all, and told apart from whatever else may have taken its process id. */
+/** One Postgres cluster on disk: made whole or not at all, and not taken for running when its process id is reused. */
 import { Effect } from "effect"
 import { execFileSync, spawnSync } from "node:child_process"
 import * as Crypto from "node:crypto"
@@ -33,92 +33,129 @@ export const spawnOptions = (cluster: Pick<PostgresCluster, "data" | "user">) =>
   ...(cluster.user === undefined ? {} : { uid: cluster.user.uid, gid: cluster.user.gid })
 })
 
+interface Place {
+  readonly dataDir: string
+  readonly user: ServerUser
+}
+
+interface OpenOptions extends Place {
+  readonly binaries: PostgresBinaries
+  readonly durable: boolean
+}
+
+const home = (dataDir: string) => Path.join(dataDir, "postgres")
+
+const unusable = (dataDir: string) => (cause: unknown) =>
+  cause instanceof EmbeddedPostgresFailed ? cause : new EmbeddedPostgresFailed({
+    reason: "unreachable",
+    message: `The data directory ${dataDir} cannot be used: ${cause instanceof Error ? cause.message : "unknown"}`
+  })
+
+/**
+ * Makes the data directory if it is not there, and says who runs the server in it. Where root hands over to another
+ * user, an existing cluster stays with its owner: user ids change between images, files do not.
+ */
+export const place = (dataDir: string, user: ServerUser): Effect.Effect<Place, EmbeddedPostgresFailed> =>
+  Effect.try({
+    try: () => {
+      Fs.mkdirSync(dataDir, { recursive: true, mode: user === undefined ? 0o700 : 0o711 })
+      const owner = Fs.statSync(Path.join(home(dataDir), "data"), { throwIfNoEntry: false })
+      return user === undefined || owner === undefined || owner.uid === 0
+        ? { dataDir, user }
+        : { dataDir, user: { name: "its owner", uid: owner.uid, gid: owner.gid } }
+    },
+    catch: unusable(dataDir)
+  })
+
 /**
  * Opens the cluster of this data directory, and makes it first if there is none. It is built beside its place and
  * renamed into it, so that a crash in the middle, or a second process, leaves one whole cluster.
  */
-export const open = (options: {
-  readonly dataDir: string
-  readonly user: ServerUser
-  readonly binaries: PostgresBinaries
-  readonly durable: boolean
-}): Effect.Effect<PostgresCluster, EmbeddedPostgresFailed> =>
+export const open = (options: OpenOptions): Effect.Effect<PostgresCluster, EmbeddedPostgresFailed> =>
   Effect.try({
     try: () => {
-      const home = Path.join(options.dataDir, "postgres")
-      if (!Fs.existsSync(home)) create(home, options)
-      const data = Path.join(home, "data")
+      const data = Path.join(home(options.dataDir), "data")
+      if (!Fs.existsSync(data)) create(options)
       const major = Fs.readFileSync(Path.join(data, "PG_VERSION"), "utf8").trim()
-      if (major !== options.binaries.major) {
-        throw new EmbeddedPostgresFailed({
-          reason: "wrong_version",
-          message: `${data} was made by Postgres ${major}, and this release brings Postgres ${options.binaries.major}: ` +
-            "dump it with the release that made it, and restore it into a new data directory."
-        })
-      }
+      if (major !== options.binaries.major) throw wrongVersion(data, major, options.binaries.major)
       return {
         data,
-        password: Fs.readFileSync(Path.join(home, "password"), "utf8").trim(),
-        log: Path.join(home, "server.log"),
+        password: Fs.readFileSync(Path.join(home(options.dataDir), "password"), "utf8").trim(),
+        log: Path.join(home(options.dataDir), "server.log"),
         user: options.user,
         dataArgument: dataArgument(data, options.user)
       }
     },
-    catch: (cause) =>
-      cause instanceof EmbeddedPostgresFailed ? cause : new EmbeddedPostgresFailed({
-        reason: "unreachable",
-        message: `The data directory ${options.dataDir} cannot be used: ${cause instanceof Error ? cause.message : "unknown"}`
-      })
+    catch: unusable(options.dataDir)
+  })
+
+const wrongVersion = (data: string, made: string, brings: string) =>
+  new EmbeddedPostgresFailed({
+    reason: "wrong_version",
+    message: `${data} was made by Postgres ${made}, and this release brings Postgres ${brings}: ` +
+      "dump it with the release that made it, and restore it into a new data directory."
   })
 
 /** A directory below one that the server's user cannot enter (a private home) is still its working directory. */
 const dataArgument = (data: string, user: ServerUser): string =>
   process.platform === "linux" && !enterable(data, user) ? "/proc/self/cwd" : data
 
-/** The user that owns an existing cluster; it stays the same when user ids change between images. */
-export const owner = (dataDir: string): ServerUser => {
-  const stat = Fs.statSync(Path.join(dataDir, "postgres", "data"), { throwIfNoEntry: false })
-  return stat === undefined || stat.uid === 0 ? undefined : { name: "its owner", uid: stat.uid, gid: stat.gid }
-}
-
-const create = (home: string, options: Parameters<typeof open>[0]): void => {
+const create = (options: OpenOptions): void => {
   for (const name of Fs.readdirSync(options.dataDir)) {
     const pid = /^postgres\.new-(\d+)$/.exec(name)?.[1]
     if (pid !== undefined && !alive(Number(pid))) Fs.rmSync(Path.join(options.dataDir, name), { recursive: true })
   }
-  const pending = `${home}.new-${process.pid}`
+  const pending = `${home(options.dataDir)}.new-${process.pid}`
+  Fs.rmSync(pending, { recursive: true, force: true })
+  try {
+    fill(pending, options)
+    Fs.renameSync(pending, home(options.dataDir))
+    const parent = Fs.openSync(options.dataDir, "r")
+    Fs.fsyncSync(parent)
+    Fs.closeSync(parent)
+  } catch (cause) {
+    Fs.rmSync(pending, { recursive: true, force: true })
+    if (!Fs.existsSync(Path.join(home(options.dataDir), "data"))) throw cause
+  }
+}
+
+const fill = (pending: string, options: OpenOptions): void => {
   const data = Path.join(pending, "data")
   const password = Path.join(pending, "password")
-  Fs.rmSync(pending, { recursive: true, force: true })
   Fs.mkdirSync(data, { recursive: true, mode: 0o700 })
   Fs.chmodSync(pending, options.user === undefined ? 0o700 : 0o711)
   Fs.writeFileSync(password, `${Crypto.randomBytes(32).toString("base64url")}\n`, { mode: 0o600 })
   if (options.user !== undefined) {
     for (const path of [data, password]) Fs.chownSync(path, options.user.uid, options.user.gid)
   }
-  const run = spawnSync(options.binaries.initdb, [
-    `--pgdata=${dataArgument(data, options.user)}`,
+  for (const characterType of characterTypes) {
+    const complaint = initdb(data, characterType, options)
+    if (complaint === undefined) return
+    if (!complaint.includes("locale")) throw new Error(complaint)
+  }
+  throw new Error("initdb found no locale that it can use")
+}
+
+/** What full-text search takes for a letter. The first that this system has; collation does not depend on it. */
+const characterTypes = ["C.UTF-8", "en_US.UTF-8", "C"]
+
+const initdb = (data: string, characterType: string, { binaries, durable, user }: OpenOptions): string | undefined => {
+  const run = spawnSync(binaries.initdb, [
+    `--pgdata=${dataArgument(data, user)}`,
     `--username=${role}`,
     "--pwfile=../password",
     "--auth=scram-sha-256",
     "--encoding=UTF8",
     "--locale-provider=builtin",
-    "--locale=C.UTF-8",
+    "--builtin-locale=C.UTF-8",
+    "--locale=C",
+    `--lc-ctype=${characterType}`,
     "--no-instructions",
-    ...(options.durable ? [] : ["--no-sync"])
-  ], { ...spawnOptions({ data, user: options.user }), encoding: "utf8" })
-  try {
-    if (run.status !== 0) {
-      throw new Error(`initdb failed: ${run.error?.message ?? run.stderr.trim().split("\n").at(-1) ?? ""}`)
-    }
-    Fs.renameSync(pending, home)
-    const parent = Fs.openSync(options.dataDir, "r")
-    Fs.fsyncSync(parent)
-    Fs.closeSync(parent)
-  } catch (cause) {
-    Fs.rmSync(pending, { recursive: true, force: true })
-    if (!Fs.existsSync(home)) throw cause
-  }
+    ...(durable ? [] : ["--no-sync"])
+  ], { ...spawnOptions({ data, user }), encoding: "utf8" })
+  if (run.status === 0) return undefined
+  const lines = run.error === undefined ? run.stderr.trim().split("\n") : [`initdb: ${run.error.message}`]
+  return lines.find((line) => /error|FATAL/.test(line)) ?? lines.at(-1) ?? "initdb failed"
 }
 
 /** The server that runs on this cluster, as its lock file tells; undefined when it is gone, whatever the file says. */
