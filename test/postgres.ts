@@ -1,4 +1,4 @@
-/** A fresh, migrated database of a real Postgres for each layer that is built, and the same for PGlite with pgvector. */
+/** A fresh, migrated database of a real Postgres for each layer that is built, and the same in PGlite with pgvector. */
 import { PGlite } from "@electric-sql/pglite"
 import { vector } from "@electric-sql/pglite-pgvector"
 import { PgClient } from "@effect/sql-pg"

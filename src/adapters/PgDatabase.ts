@@ -19,8 +19,8 @@ export interface PgSettings {
 export class LeasePool extends Context.Service<LeasePool, PgClient.PgClient>()("indelible/adapters/LeasePool") {}
 
 /**
- * Both pools. Connections open on first use, and sessions are READ COMMITTED and UTC with every wait bounded. Pipelining
- * stays off: a statement would queue behind the slowest of its neighbours, and could not be cancelled alone.
+ * Both pools. Connections open on first use, and sessions are READ COMMITTED and UTC with every wait bounded.
+ * Pipelining stays off: a statement would queue behind the slowest of its neighbours, and could not be cancelled alone.
  */
 export const layer = (
   settings: PgSettings

@@ -1,4 +1,4 @@
-/** Brings a database to the schema of this release: every migration once, in order, whoever else starts at the same time. */
+/** Brings a database to the schema of this release: each migration once, in order, whoever else starts at that time. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Schema } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
@@ -51,7 +51,8 @@ const migrate = Effect.fnUntraced(function*(
   oldestServer: number
 ) {
   const [server] = yield* sql<{ readonly major: number; readonly version: string }>`
-    select current_setting('server_version_num')::integer / 10000 as major, current_setting('server_version') as version`
+    select current_setting('server_version_num')::integer / 10000 as major,
+      current_setting('server_version') as version`
   if (server !== undefined && server.major < oldestServer) {
     return yield* new DatabaseRefused({
       reason: "too_old",

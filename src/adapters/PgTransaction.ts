@@ -1,10 +1,10 @@
 /** `Transaction` on Postgres, and what a database error means to whoever sees it: come back, or a defect. */
 import { PgClient } from "@effect/sql-pg"
-import { Cause, Data, Effect, Layer, Option } from "effect"
+import { Cause, Data, Effect, Layer, Option, Predicate } from "effect"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { OutcomeUnknown, Transaction } from "../services/Transaction.ts"
 
-/** Inside an open transaction of the same client, `run` joins it: no savepoints, so what fails inside fails all of it. */
+/** Inside an open transaction of its client, `run` joins it: no savepoints, so what fails inside fails all of it. */
 export const layer = Layer.effect(
   Transaction,
   Effect.gen(function*() {
@@ -41,8 +41,8 @@ export class DatabaseDefect extends Data.TaggedError("DatabaseDefect")<{
 }
 
 /**
- * The errors of one statement as programs see them: `OutcomeUnknown` for those that may pass when repeated, a defect for
- * the rest. Every statement of a Postgres adapter goes through here.
+ * The errors of one statement as programs see them: `OutcomeUnknown` for those that may pass when repeated, a defect
+ * for the rest. Every statement of a Postgres adapter goes through here.
  */
 export const outcome = <A, E, R>(
   effect: Effect.Effect<A, E, R>
@@ -72,10 +72,8 @@ const settled = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>): Effect.Eff
     return error === undefined ? Effect.failCause(cause as Cause.Cause<E>) : translate(error)
   })
 
-const sqlState = (error: SqlError): string => {
-  const cause = error.reason.cause
-  return typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string" ? cause.code : ""
-}
+const sqlState = ({ reason: { cause } }: SqlError): string =>
+  Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : ""
 
 const defect = (error: SqlError): DatabaseDefect =>
   new DatabaseDefect({
