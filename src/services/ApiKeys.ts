@@ -29,7 +29,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
     label: string,
     scopes: ReadonlyArray<KeyScope>
   ) => Effect.Effect<{ readonly key: ApiKey; readonly secret: Redacted.Redacted }, NotFound | OutcomeUnknown>
-  /** Makes sure that a key with exactly this secret exists: the bootstrap key. */
+  /** Makes sure that a key with exactly this secret exists: the bootstrap key. One that was revoked stays revoked. */
   readonly ensure: (
     workspaceId: WorkspaceId,
     label: string,

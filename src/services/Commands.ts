@@ -1,10 +1,26 @@
 /** Accepts commands, each once per idempotency key: the key, the operation and the money commit together, or nothing does. */
-import { Context, type Effect } from "effect"
-import type { AddCommand, DeleteCommand, IdempotencyKey, UpdateCommand } from "../domain/Command.ts"
-import type { OperationId, WorkspaceId } from "../domain/Ids.ts"
+import { Context, Effect, Layer, Result } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { type AddCommand, type DeleteCommand, type IdempotencyKey, keyHash, type UpdateCommand } from "../domain/Command.ts"
+import { OperationId, type WorkspaceId } from "../domain/Ids.ts"
 import type { OperationState } from "../domain/Operation.ts"
-import type { ComeBackLater, IdempotencyConflict, InsufficientCredit, NotFound, VersionConflict } from "../domain/Refusal.ts"
-import type { Event } from "./Events.ts"
+import {
+  ComeBackLater,
+  type IdempotencyConflict,
+  type InsufficientCredit,
+  type NotFound,
+  type VersionConflict
+} from "../domain/Refusal.ts"
+import { acceptBatch, type Accepted, type Candidate } from "./Acceptance.ts"
+import { again, againOrLater } from "./Again.ts"
+import * as Batcher from "./Batcher.ts"
+import { type Event, Events } from "./Events.ts"
+import { Ledger } from "./Ledger.ts"
+import { Queue } from "./Queue.ts"
+import { Settings } from "./Settings.ts"
+import { Store } from "./Store.ts"
+import * as SyncWrites from "./SyncWrites.ts"
+import { Transaction } from "./Transaction.ts"
 
 /** What a caller holds after 202. It is never unknown afterwards. */
 export interface Receipt {
@@ -46,4 +62,74 @@ export class Commands extends Context.Service<Commands, {
     key: IdempotencyKey | null,
     command: DeleteCommand
   ) => Effect.Effect<Completed, IdempotencyConflict | NotFound | VersionConflict | ComeBackLater>
-}>()("indelible/services/Commands") {}
+}>()("indelible/services/Commands") {
+  static readonly layer = Layer.effect(Commands, Effect.suspend(() => make))
+}
+
+const make = Effect.gen(function*() {
+  const { memories, operations } = yield* Store
+  const ledger = yield* Ledger
+  const queue = yield* Queue
+  const transaction = yield* Transaction
+  const settings = yield* Settings
+  const events = yield* Events
+  const random = yield* SecureRandom.SecureRandom
+  const ports = { memories, operations, ledger, transaction }
+
+  const price = SyncWrites.prices(settings)
+  const acceptAll = Effect.fn("Commands.acceptAll")(function*(candidates: ReadonlyArray<Candidate>) {
+    const answers = yield* again(acceptBatch(ports, candidates))
+    if (answers.some((answer) => Result.isSuccess(answer) && answer.success._tag === "Accepted")) {
+      yield* queue.send([{ _tag: "Work" }])
+    }
+    return answers
+  })
+  const accepts = yield* Batcher.make({
+    maxSize: settings.acceptBatchSize,
+    capacity: settings.acceptQueueSize,
+    loops: 1,
+    run: acceptAll
+  })
+  const newId = Effect.map(random.uuidV7(), OperationId.make)
+
+  const receipt = Effect.fnUntraced(function*(workspaceId: WorkspaceId, mine: OperationId, accepted: Accepted) {
+    if (accepted._tag === "Accepted") {
+      const { operation, reserved } = accepted
+      return { eventId: operation.id, status: operation.state, replayed: false, createdAt: operation.createdAt, reserved }
+    }
+    const event = yield* Effect.orDie(events.get({ workspaceId, id: accepted.operationId }))
+    return {
+      eventId: event.id,
+      status: event.status,
+      // Our own first try may have committed without our hearing of it.
+      replayed: accepted.operationId !== mine,
+      createdAt: event.createdAt,
+      reserved: event.usage.reserved
+    }
+  })
+
+  const infer = Effect.fn("Commands.infer")(
+    function*(workspaceId: WorkspaceId, key: IdempotencyKey, command: AddCommand) {
+      const operationId = yield* newId
+      const candidate: Candidate = {
+        workspaceId,
+        operationId,
+        keyHash: keyHash(key),
+        command,
+        evidence: SyncWrites.evidenceOf(command),
+        price: price["infer-add"]
+      }
+      const stored = yield* againOrLater(operations.findKeys([candidate]))
+      const answer = stored.length > 0
+        ? Result.map(SyncWrites.replayOf(stored[0]!, command), (id): Accepted => ({ _tag: "Replayed", operationId: id }))
+        : yield* accepts.submit(candidate)
+      return yield* receipt(workspaceId, operationId, yield* Effect.fromResult(answer))
+    },
+    Effect.catchTags({
+      Full: () => new ComeBackLater({ reason: "overloaded" }),
+      OutcomeUnknown: () => new ComeBackLater({ reason: "outcome_unknown" })
+    })
+  )
+
+  return Commands.of({ infer, ...SyncWrites.make({ ...ports, queue, events, newId, price: price["verbatim-add"] }) })
+})

@@ -71,8 +71,8 @@ export interface OperationStore {
   readonly insertKeys: (keys: ReadonlyArray<KeyRow>) => Effect.Effect<void, OutcomeUnknown>
   /** Inserts operations with their keys and inputs, and gives each its place in its lane, in the order given. */
   readonly insert: (rows: ReadonlyArray<NewOperation>) => Effect.Effect<void, OutcomeUnknown>
-  /** The virtual time of the fair queue: the largest start tag served. */
-  readonly fairClock: Effect.Effect<number, OutcomeUnknown>
+  /** The virtual time of the fair queue, which is the largest start tag served, and the database clock in milliseconds. */
+  readonly fairClock: Effect.Effect<{ readonly clock: number; readonly now: number }, OutcomeUnknown>
   /** Moves the virtual time on. It never goes back. */
   readonly advanceFairClock: (to: number) => Effect.Effect<void, OutcomeUnknown>
   /** Locks up to `limit` pending, ready, due operations in fair order, skipping rows that somebody else has locked. */
@@ -99,10 +99,16 @@ export interface OperationStore {
   readonly nextSeq: Effect.Effect<number, OutcomeUnknown>
   readonly get: (ref: OperationRef) => Effect.Effect<Operation | null, OutcomeUnknown>
   readonly list: (page: OperationPage) => Effect.Effect<ReadonlyArray<Operation>, OutcomeUnknown>
-  /** Whether the input of a failed operation is still there, so that a retry could run. */
-  readonly hasInput: (ref: OperationRef) => Effect.Effect<boolean, OutcomeUnknown>
-  /** Lanes that hold work of which none is ready: the mark of a lost hand-over. Repair passes them to `readyNext`. */
-  readonly stalledLanes: (limit: number) => Effect.Effect<ReadonlyArray<LaneRef>, OutcomeUnknown>
+  /** Those of these operations whose input is still kept. */
+  readonly withInput: (refs: ReadonlyArray<OperationRef>) => Effect.Effect<ReadonlyArray<OperationRef>, OutcomeUnknown>
+  /**
+   * Looks at up to `scan` lanes after `after` for those that hold work of which none is ready: the mark of a lost
+   * hand-over. `next` is where to go on, null at the end.
+   */
+  readonly stalledLanes: (
+    after: LaneRef | null,
+    scan: number
+  ) => Effect.Effect<{ readonly stalled: ReadonlyArray<LaneRef>; readonly next: LaneRef | null }, OutcomeUnknown>
   /** Failed operations that ended at least `ageMs` ago by the database clock and still keep their input. */
   readonly expiredInputs: (ageMs: number, limit: number) => Effect.Effect<ReadonlyArray<OperationRef>, OutcomeUnknown>
   /** Removes announcements older than this; returns how many, at most `limit`. */

@@ -40,8 +40,8 @@ export interface SettingsShape {
   readonly prices: { readonly inferAdd: bigint; readonly verbatimAdd: bigint; readonly noMemory: bigint }
   /** Failed input is kept this long. */
   readonly failedInputRetention: Duration.Duration
-  /** Idempotency keys and terminal operations are kept at least this long. */
-  readonly keyRetention: Duration.Duration
+  /** Announcements of terminal states are kept this long for those who follow them. */
+  readonly announcementRetention: Duration.Duration
   /** The longest a long-poll or `Prefer: wait` may hold, in seconds. */
   readonly waitMaxSeconds: number
 }
@@ -73,7 +73,7 @@ export const defaultSettings: SettingsShape = {
   exactSearchMax: 20_000,
   prices: { inferAdd: 2n, verbatimAdd: 1n, noMemory: 2n },
   failedInputRetention: Duration.days(7),
-  keyRetention: Duration.days(30),
+  announcementRetention: Duration.days(7),
   waitMaxSeconds: 30
 }
 

@@ -1,0 +1,123 @@
+/** `Ledger` on Postgres: a transfer row moves the balances by trigger, and the database refuses what would break a rule. */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Schema } from "effect"
+import { type OperationRef, WorkspaceId } from "../domain/Ids.ts"
+import { Authorization, emptyBalances, TransferRow } from "../domain/Ledger.ts"
+import { Ledger } from "../services/Ledger.ts"
+import { outcome } from "./PgTransaction.ts"
+
+const decodeAccounts = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
+  workspaceId: WorkspaceId,
+  available: Schema.BigInt,
+  reserved: Schema.BigInt,
+  consumed: Schema.BigInt,
+  issued: Schema.BigInt,
+  fairTime: Schema.Number
+})))
+const decodeAuthorizations = Schema.decodeUnknownSync(Schema.Array(Authorization))
+const decodeTransfers = Schema.decodeUnknownSync(Schema.Array(TransferRow))
+
+export const layer = Layer.effect(
+  Ledger,
+  Effect.gen(function*() {
+    const sql = yield* PgClient.PgClient
+    const account = sql.literal(`workspace_id as "workspaceId", available, reserved, consumed, issued,
+      fair_time::float8 as "fairTime"`)
+    const authorization = sql.literal(`a.workspace_id as "workspaceId", a.operation_id as "operationId", a.no, a.state,
+      a.reserved, a.charged, a.price`)
+    const refs = (rows: ReadonlyArray<OperationRef>) =>
+      sql`jsonb_to_recordset(${sql.json(rows.map(({ workspaceId, id }) => ({ workspace_id: workspaceId, id })))})
+        as r(workspace_id text, id uuid)`
+    const toAccount = ({ workspaceId, fairTime, ...balances }: ReturnType<typeof decodeAccounts>[number]) => ({
+      workspaceId,
+      fairTime,
+      balances
+    })
+
+    return Ledger.of({
+      lock: (workspaceIds) =>
+        outcome(sql`select ${account} from accounts where workspace_id = any(${[...new Set(workspaceIds)]}::text[])
+          order by workspace_id for no key update`).pipe(Effect.map((rows) => decodeAccounts(rows).map(toAccount))),
+
+      setFairTimes: Effect.fnUntraced(function*(rows) {
+        if (rows.length === 0) return
+        yield* outcome(sql`update accounts a set fair_time = r.fair_time
+          from jsonb_to_recordset(${
+          sql.json(rows.map((row) => ({ workspace_id: row.workspaceId, fair_time: row.fairTime })))
+        }) as r(workspace_id text, fair_time bigint) where a.workspace_id = r.workspace_id`)
+      }),
+
+      openAuthorizations: (rows) =>
+        rows.length === 0
+          ? Effect.succeed([])
+          : outcome(sql`select ${authorization} from authorizations a
+            join ${refs(rows)} on a.workspace_id = r.workspace_id and a.operation_id = r.id
+            where a.state = 'open' order by a.workspace_id, a.operation_id for no key update of a`).pipe(
+            Effect.map(decodeAuthorizations)
+          ),
+
+      post: Effect.fnUntraced(function*(authorizations, transfers) {
+        if (authorizations.length > 0) {
+          yield* outcome(sql`insert into authorizations as a
+              (workspace_id, operation_id, no, state, reserved, charged, price)
+            select workspace_id, operation_id, no, state, reserved, charged, price
+            from jsonb_to_recordset(${
+            sql.json(authorizations.map((row) => ({
+              workspace_id: row.workspaceId,
+              operation_id: row.operationId,
+              no: row.no,
+              state: row.state,
+              reserved: String(row.reserved),
+              charged: String(row.charged),
+              price: row.price
+            })))
+          }) as r(workspace_id text, operation_id uuid, no int, state text, reserved bigint, charged bigint, price jsonb)
+            on conflict (workspace_id, operation_id, no) do update set state = excluded.state, charged = excluded.charged
+            where a.state = 'open'`)
+        }
+        if (transfers.length === 0) return
+        yield* outcome(sql`insert into transfers (workspace_id, kind, amount, operation_id, authorization_no, reference)
+          select workspace_id, kind, amount, operation_id, authorization_no, reference
+          from jsonb_to_recordset(${
+          sql.json(transfers.map((row, n) => ({
+            n,
+            workspace_id: row.workspaceId,
+            kind: row.kind,
+            amount: String(row.amount),
+            operation_id: row.operationId,
+            authorization_no: row.authorizationNo,
+            reference: row.reference
+          })))
+        }) as r(n int, workspace_id text, kind text, amount bigint, operation_id uuid, authorization_no int, reference text)
+          order by n`)
+      }),
+
+      authorizations: (rows) =>
+        rows.length === 0
+          ? Effect.succeed([])
+          : outcome(sql`select ${authorization} from authorizations a
+            join ${refs(rows)} on a.workspace_id = r.workspace_id and a.operation_id = r.id
+            order by a.workspace_id, a.operation_id, a.no`).pipe(Effect.map(decodeAuthorizations)),
+
+      balances: (workspaceId) =>
+        outcome(sql`select ${account} from accounts where workspace_id = ${workspaceId}`).pipe(
+          Effect.map((rows) => decodeAccounts(rows).map(toAccount)[0]?.balances ?? emptyBalances)
+        ),
+
+      transfers: (page) =>
+        outcome(sql`select workspace_id as "workspaceId", seq, kind, operation_id as "operationId",
+            authorization_no as "authorizationNo", amount, reference,
+            floor(extract(epoch from at) * 1000)::float8 as at
+          from transfers where workspace_id = ${page.workspaceId}
+            and seq < ${page.before ?? 9223372036854775807n}::bigint
+          order by seq desc limit ${page.limit}`).pipe(Effect.map(decodeTransfers)),
+
+      grant: (workspaceId, amount, reference) =>
+        outcome(sql`insert into transfers (workspace_id, kind, amount, reference)
+          values (${workspaceId}, 'grant', ${amount}::bigint, ${reference})
+          on conflict (workspace_id, reference) where kind = 'grant' do nothing returning 1`).pipe(
+          Effect.map((rows) => rows.length > 0)
+        )
+    })
+  })
+)
