@@ -22,14 +22,37 @@ export const Message = Schema.Struct({
 })
 export type Message = typeof Message.Type
 
+const instant =
+  /^(\d{4}-\d\d-\d\d)(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/
+
+/** The instant that a text names, to the millisecond; a date alone is its midnight. `Date` alone would guess. */
+const parseInstant = (text: string): Option.Option<DateTime.DateTime> => {
+  const day = instant.exec(text)?.[1]
+  if (day === undefined) return Option.none()
+  const isDay = Option.exists(DateTime.make(day), (midnight) => DateTime.formatIso(midnight).startsWith(day))
+  return isDay ? DateTime.make(text) : Option.none()
+}
+
 const EventDate = Schema.String.check(
-  Schema.makeFilter((text: string) => Option.isSome(DateTime.make(text)), { message: "must be an ISO 8601 instant" })
+  Schema.makeFilter((text: string) => Option.isSome(parseInstant(text)), {
+    message: "must be an ISO 8601 date, or date and time with Z or an offset"
+  })
 )
 
 const atLeastOneId = Schema.makeFilter(
   (body: ScopeFilter) => scopeKeys.some((key) => body[key] !== undefined),
   { message: "at least one of user_id, agent_id, run_id, app_id is required" }
 )
+
+const verbatimLimit = `must be at most ${memoryMaxLength} characters when infer is false`
+
+/** A verbatim text is a memory, and as long as one at most. */
+const tooLong = (messages: ReadonlyArray<Message>, content: string): Array<Schema.FilterIssue> => [
+  ...messages.flatMap((message, index) =>
+    message.content.length > memoryMaxLength ? [{ path: ["messages", index, "content"], issue: verbatimLimit }] : []
+  ),
+  ...(content.length > memoryMaxLength ? [{ path: ["content"], issue: verbatimLimit }] : [])
+]
 
 /** The body of an add, inferred or verbatim. Unknown fields are refused by whoever decodes it. */
 export const AddBody = Schema.Struct({
@@ -61,9 +84,7 @@ export const AddBody = Schema.Struct({
   ),
   Schema.makeFilter(
     (body: { readonly infer?: boolean; readonly messages?: ReadonlyArray<Message>; readonly content?: string }) =>
-      body.infer !== false ||
-      (body.messages ?? [{ content: body.content ?? "" }]).every((message) => message.content.length <= memoryMaxLength),
-    { message: `with infer false each text must be at most ${memoryMaxLength} characters` }
+      body.infer === false ? tooLong(body.messages ?? [], body.content ?? "") : true
   )
 )
 export type AddBody = typeof AddBody.Type
@@ -138,7 +159,7 @@ export const normaliseAdd = (body: AddBody): AddCommand => ({
 })
 
 const normaliseInstant = (text: string | null): string | null =>
-  text === null ? null : Option.match(DateTime.make(text), { onNone: () => null, onSome: DateTime.formatIso })
+  text === null ? null : Option.match(parseInstant(text), { onNone: () => null, onSome: DateTime.formatIso })
 
 /** The version of the hash in force. A row keeps the version it was hashed with, and replays are compared with that. */
 export const commandVersion = 1

@@ -59,13 +59,23 @@ export interface RetryPolicy {
   readonly backoffCapMs: number
   /** How many attempts of a window may end in `invalid_output` before it is terminal. */
   readonly invalidOutputAttempts: number
-  /** A window older than this no longer waits for a rate limit to pass. */
+  /**
+   * An operation that has been worked on for longer than this no longer waits for a rate limit to pass. Nor does any
+   * wait for a provider that asks for more than this.
+   */
   readonly rateLimitMaxAgeMs: number
 }
 
 /** Exponential backoff with full jitter: uniform in [0, min(cap, base * 2^(attempt-1))). `jitter` is in [0, 1). */
 export const backoffMs = (policy: RetryPolicy, attempt: number, jitter: number): number =>
   Math.floor(jitter * Math.min(policy.backoffCapMs, policy.backoffBaseMs * 2 ** Math.min(attempt - 1, 30)))
+
+/**
+ * The same for a rate limit, which leaves the count of attempts as it was: the ceiling is the time that has passed so
+ * far, so that it too doubles, without a counter.
+ */
+export const rateLimitBackoffMs = (policy: RetryPolicy, ageMs: number, jitter: number): number =>
+  Math.floor(jitter * Math.min(policy.backoffCapMs, Math.max(policy.backoffBaseMs, ageMs)))
 
 /** One failed attempt, seen at `now`. */
 export interface FailedAttempt {
@@ -74,6 +84,7 @@ export interface FailedAttempt {
   readonly attempts: number
   /** How many of them, this one included, ended in `invalid_output`. */
   readonly invalidOutputs: number
+  /** When the window began: from here the age of an operation that meets rate limits is counted. */
   readonly windowStartedAt: number
   readonly now: number
   /** What the provider asked for, if it did. */
@@ -89,12 +100,16 @@ export type Verdict =
 export const judge = (policy: RetryPolicy, attempt: FailedAttempt): Verdict => {
   const kind = treatment[attempt.failure]
   if (kind === "never") return { _tag: "Terminal", failure: attempt.failure }
-  const wait = Math.max(backoffMs(policy, attempt.attempts, attempt.jitter), attempt.retryAfterMs ?? 0)
+  const asked = attempt.retryAfterMs !== null && attempt.retryAfterMs > 0 ? Math.ceil(attempt.retryAfterMs) : 0
+  if (asked > policy.rateLimitMaxAgeMs) return { _tag: "Terminal", failure: attempt.failure }
   if (kind === "later") {
-    return attempt.now + wait - attempt.windowStartedAt > policy.rateLimitMaxAgeMs
+    const age = Math.max(0, attempt.now - attempt.windowStartedAt)
+    const wait = Math.max(rateLimitBackoffMs(policy, age, attempt.jitter), asked)
+    return age + wait > policy.rateLimitMaxAgeMs
       ? { _tag: "Terminal", failure: attempt.failure }
       : { _tag: "Retry", delayMs: wait, giveAttemptBack: true }
   }
+  const wait = Math.max(backoffMs(policy, attempt.attempts, attempt.jitter), asked)
   if (kind === "policy" && attempt.invalidOutputs >= policy.invalidOutputAttempts) {
     return { _tag: "Terminal", failure: attempt.failure }
   }

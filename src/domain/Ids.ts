@@ -37,7 +37,7 @@ export const Lane = Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/)).pipe
 export type Lane = typeof Lane.Type
 
 /** Milliseconds since the Unix epoch, by the database clock unless a name says otherwise. */
-export const Timestamp = Schema.Number.pipe(Schema.brand("Timestamp"))
+export const Timestamp = Schema.Finite.pipe(Schema.brand("Timestamp"))
 export type Timestamp = typeof Timestamp.Type
 
 /** An operation as everything addresses it: every key is led by its workspace. */

@@ -59,6 +59,14 @@ export type Balances = typeof Balances.Type
 
 export const emptyBalances: Balances = { available: 0n, reserved: 0n, consumed: 0n, issued: 0n }
 
+/** A price, recorded where it was applied. Whole credits. */
+export const Price = Schema.Struct({
+  policy: Schema.Literals(["infer-add", "verbatim-add"]),
+  stored: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  noMemory: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+})
+export type Price = typeof Price.Type
+
 /** One grant to spend on one operation. Numbered from 1; a manual retry takes the next number. */
 export const Authorization = Schema.Struct({
   workspaceId: WorkspaceId,
@@ -67,8 +75,8 @@ export const Authorization = Schema.Struct({
   state: Schema.Literals(["open", "charged", "refunded"]),
   reserved: Credits,
   charged: Credits,
-  /** The policy that set the amount, such as `infer-add/2`. */
-  price: Schema.String
+  /** The price in force when it was opened: what success costs, and what an empty extraction does. */
+  price: Price
 })
 export type Authorization = typeof Authorization.Type
 
@@ -92,6 +100,11 @@ export const neverNegative = (balances: Balances): boolean =>
 /** Whether `amount` can be reserved now. */
 export const canReserve = (balances: Balances, amount: bigint): boolean => balances.available >= amount
 
+/** An authorization that has ended is never ended again: whoever tries has a defect. */
+const assertOpen = (authorization: Authorization): void => {
+  if (authorization.state !== "open") throw new Error(`an authorization that is ${authorization.state} was ended again`)
+}
+
 const movement = (authorization: Authorization, kind: TransferKind, amount: bigint): Transfer => ({
   workspaceId: authorization.workspaceId,
   kind,
@@ -114,7 +127,8 @@ export const charge = (
   authorization: Authorization,
   amount: bigint
 ): { readonly authorization: Authorization; readonly transfers: ReadonlyArray<Transfer> } => {
-  const charged = amount > authorization.reserved ? authorization.reserved : amount
+  assertOpen(authorization)
+  const charged = amount < 0n ? 0n : amount > authorization.reserved ? authorization.reserved : amount
   const rest = authorization.reserved - charged
   return {
     authorization: { ...authorization, state: "charged", charged },
@@ -128,7 +142,10 @@ export const charge = (
 /** Ends an open authorization in a refund of all it reserved. */
 export const refund = (
   authorization: Authorization
-): { readonly authorization: Authorization; readonly transfers: ReadonlyArray<Transfer> } => ({
-  authorization: { ...authorization, state: "refunded" },
-  transfers: [movement(authorization, "refund", authorization.reserved)]
-})
+): { readonly authorization: Authorization; readonly transfers: ReadonlyArray<Transfer> } => {
+  assertOpen(authorization)
+  return {
+    authorization: { ...authorization, state: "refunded" },
+    transfers: [movement(authorization, "refund", authorization.reserved)]
+  }
+}

@@ -6,7 +6,18 @@ import { ScopeFilter } from "./Scope.ts"
 /** The longest text of one memory, in UTF-16 code units. */
 export const memoryMaxLength = 8_192
 
-export const Metadata = Schema.Record(Schema.String, Schema.Json)
+const isText = Schema.is(Text)
+
+const holdsOnlyText = (value: Schema.Json): boolean => {
+  if (typeof value === "string") return isText(value)
+  if (typeof value !== "object" || value === null) return true
+  return Object.entries(value).every(([key, member]) => isText(key) && holdsOnlyText(member))
+}
+
+/** What the caller keeps beside a memory. Its keys and strings are text that the database and the hash can carry. */
+export const Metadata = Schema.Record(Schema.String, Schema.Json).check(
+  Schema.makeFilter(holdsOnlyText, { message: "must not contain NUL or a lone surrogate" })
+)
 export type Metadata = typeof Metadata.Type
 
 export const Memory = Schema.Struct({

@@ -42,10 +42,10 @@ export const Operation = Schema.Struct({
   scope: ScopeFilter,
   lane: Lane,
   /** Place in its lane: acceptance order, and re-entry order after a manual retry. */
-  seq: Schema.Number,
+  seq: Schema.Finite,
   /** True only for the head of a lane. Nothing else is claimable. */
   ready: Schema.Boolean,
-  fairTag: Schema.Number,
+  fairTag: Schema.Finite,
   /** Null when it may run at once. */
   nextAttemptAt: Schema.NullOr(Timestamp),
   /** The fencing token: one more for each claim, never reset. */
@@ -77,24 +77,54 @@ export interface Lease {
 
 /** What somebody wants to happen. `now` is the database clock, in milliseconds. */
 export type Input =
-  | { readonly _tag: "Claim"; readonly owner: string; readonly leaseMs: number; readonly maxAttempts: number; readonly now: number }
-  | { readonly _tag: "Exhaust"; readonly maxAttempts: number; readonly epoch: number; readonly now: number }
+  | ({ readonly _tag: "Claim"; readonly owner: string; readonly leaseMs: number } & Limit)
+  | ({ readonly _tag: "Exhaust"; readonly epoch: number } & Limit)
   | { readonly _tag: "Freeze"; readonly epoch: number }
-  | { readonly _tag: "Commit"; readonly epoch: number; readonly results: ReadonlyArray<ResultRef>; readonly evidence: Evidence; readonly now: number }
-  | { readonly _tag: "Fail"; readonly epoch: number; readonly failure: FailureClass; readonly retryAfterMs: number | null; readonly jitter: number; readonly policy: RetryPolicy; readonly now: number }
+  | ({ readonly _tag: "Commit"; readonly epoch: number; readonly now: number } & Success)
+  | ({ readonly _tag: "Fail"; readonly epoch: number; readonly policy: RetryPolicy; readonly now: number } & Fault)
   | { readonly _tag: "Release"; readonly epoch: number }
   | { readonly _tag: "Cancel"; readonly now: number }
-  | { readonly _tag: "Retry"; readonly authorizationNo: number; readonly seq: number; readonly ready: boolean; readonly fairTag: number; readonly now: number }
+  | ({ readonly _tag: "Retry"; readonly now: number } & Reentry)
 
 /** What happened. */
 export type Event =
   | { readonly _tag: "Claimed"; readonly owner: string; readonly leaseExpiresAt: number; readonly at: number }
   | { readonly _tag: "Frozen" }
-  | { readonly _tag: "Succeeded"; readonly results: ReadonlyArray<ResultRef>; readonly evidence: Evidence; readonly at: number }
-  | { readonly _tag: "AttemptFailed"; readonly failure: FailureClass; readonly nextAttemptAt: number; readonly attemptGivenBack: boolean }
+  | ({ readonly _tag: "Succeeded"; readonly at: number } & Success)
+  | {
+    readonly _tag: "AttemptFailed"
+    readonly failure: FailureClass
+    readonly nextAttemptAt: number
+    readonly attemptGivenBack: boolean
+  }
   | { readonly _tag: "Released" }
   | { readonly _tag: "Failed"; readonly failure: FailureClass; readonly at: number }
-  | { readonly _tag: "Reopened"; readonly authorizationNo: number; readonly seq: number; readonly ready: boolean; readonly fairTag: number; readonly at: number }
+  | ({ readonly _tag: "Reopened"; readonly at: number } & Reentry)
+
+interface Limit {
+  readonly maxAttempts: number
+  readonly now: number
+}
+
+interface Success {
+  readonly results: ReadonlyArray<ResultRef>
+  readonly evidence: Evidence
+}
+
+interface Fault {
+  readonly failure: FailureClass
+  readonly retryAfterMs: number | null
+  /** In [0, 1). */
+  readonly jitter: number
+}
+
+/** Where a manual retry puts an operation, and the authorization that it runs under. */
+interface Reentry {
+  readonly authorizationNo: number
+  readonly seq: number
+  readonly ready: boolean
+  readonly fairTag: number
+}
 
 /** Why not. `lease_lost` is not a failure: somebody else has the operation now. */
 export type Refusal = "lease_lost" | "not_claimable" | "not_due" | "attempts_spent" | "already_terminal" | "not_failed"
@@ -112,7 +142,7 @@ export const decide = (operation: Operation, input: Input): Result.Result<Event,
     case "Claim":
       return decideClaim(operation, input)
     case "Exhaust":
-      return holds(operation, input.epoch) && leaseExpired(operation, input.now) && operation.attempts >= input.maxAttempts
+      return isAbandoned(operation, input) && operation.attempts >= input.maxAttempts
         ? Result.succeed({ _tag: "Failed", failure: "attempts_exhausted", at: input.now })
         : Result.fail("lease_lost")
     case "Freeze":
@@ -134,13 +164,25 @@ export const decide = (operation: Operation, input: Input): Result.Result<Event,
         : Result.succeed({ _tag: "Failed", failure: "cancelled", at: input.now })
     case "Retry":
       return operation.state === "failed"
-        ? Result.succeed({ ...input, _tag: "Reopened", at: input.now })
+        ? Result.succeed({
+          _tag: "Reopened",
+          authorizationNo: input.authorizationNo,
+          seq: input.seq,
+          ready: input.ready,
+          fairTag: input.fairTag,
+          at: input.now
+        })
         : Result.fail("not_failed")
   }
 }
 
 const leaseExpired = (operation: Operation, now: number): boolean =>
   operation.leaseExpiresAt !== null && operation.leaseExpiresAt <= now
+
+/** Nobody works on it. A pending one counts: its attempts are spent when the operator lowers their number. */
+const isAbandoned = (operation: Operation, { epoch, now }: { readonly epoch: number; readonly now: number }): boolean =>
+  operation.epoch === epoch &&
+  (operation.state === "pending" || (operation.state === "running" && leaseExpired(operation, now)))
 
 const decideClaim = (
   operation: Operation,
@@ -165,7 +207,8 @@ const failAttempt = (operation: Operation, input: Extract<Input, { _tag: "Fail" 
     failure: input.failure,
     attempts: operation.attempts,
     invalidOutputs: operation.invalidOutputs + (input.failure === "invalid_output" ? 1 : 0),
-    windowStartedAt: operation.windowStartedAt,
+    // Time spent waiting for the first claim is nobody's rate limit.
+    windowStartedAt: Math.max(operation.windowStartedAt, operation.startedAt ?? 0),
     now: input.now,
     retryAfterMs: input.retryAfterMs,
     jitter: input.jitter

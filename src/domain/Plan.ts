@@ -2,6 +2,7 @@
  * The frozen list of changes that one operation makes. Built once from what the model said, with record ids derived from
  * (operation, index) and the versions it expects; applied as often as needed, always with the same effect.
  */
+import canonicalize from "canonicalize"
 import { Schema } from "effect"
 import { derivedMemoryId, digest } from "./Digest.ts"
 import { MemoryId, type OperationId, type Sha256Hex, Text } from "./Ids.ts"
@@ -82,6 +83,11 @@ export interface PlanInput {
 export const buildPlan = (input: PlanInput): Plan => {
   const known = new Map(input.related.map((memory) => [memory.text, memory.id]))
   const changed = new Set<MemoryId>()
+  // What a target said is free again once it says something else: a later fact may say it anew.
+  const change = (target: Related) => {
+    changed.add(target.id)
+    if (known.get(target.text) === target.id) known.delete(target.text)
+  }
   const stepFor = (fact: Fact, index: number): Step => {
     const target = fact.target === null ? undefined : input.related[fact.target]
     if (fact.change === "none") return { change: "none", id: target?.id ?? null, reason: "model_declined" }
@@ -90,7 +96,7 @@ export const buildPlan = (input: PlanInput): Plan => {
       if (changed.has(target.id)) return { change: "none", id: target.id, reason: "duplicate" }
     }
     if (fact.change === "delete") {
-      changed.add(target!.id)
+      change(target!)
       return { change: "delete", id: target!.id, expectedVersion: target!.version }
     }
     const text = (fact.text ?? "").trim()
@@ -101,7 +107,7 @@ export const buildPlan = (input: PlanInput): Plan => {
     const twin = known.get(text)
     if (twin !== undefined) return { change: "none", id: twin, reason: "duplicate" }
     if (fact.change === "update") {
-      changed.add(target!.id)
+      change(target!)
       known.set(text, target!.id)
       return { change: "update", id: target!.id, expectedVersion: target!.version, text }
     }
@@ -143,6 +149,7 @@ export interface ApplyContext {
 
 /** Applies a plan by version: a target that moved or vanished is skipped with a reason, and the rest applies. */
 export const applyPlan = (plan: Plan, { operation, now, current }: ApplyContext): Applied => {
+  const live = new Map(current)
   const writes: Array<MemoryWrite> = []
   const results: Array<ResultRef> = []
   for (const step of plan.steps) {
@@ -170,7 +177,7 @@ export const applyPlan = (plan: Plan, { operation, now, current }: ApplyContext)
       results.push({ id: step.id, change: "add", version: 1 })
       continue
     }
-    const memory = current.get(step.id)
+    const memory = live.get(step.id)
     if (memory === undefined || memory.deleted) {
       results.push({ id: step.id, change: "none", version: null, reason: "target_gone" })
     } else if (memory.version !== step.expectedVersion) {
@@ -178,6 +185,7 @@ export const applyPlan = (plan: Plan, { operation, now, current }: ApplyContext)
     } else {
       const text = step.change === "update" ? step.text : null
       const next = nextVersion(memory, { text, operationId: operation.id, now })
+      live.set(step.id, next)
       writes.push({ change: step.change, memory: next })
       results.push({ id: step.id, change: step.change, version: next.version })
     }
@@ -185,7 +193,7 @@ export const applyPlan = (plan: Plan, { operation, now, current }: ApplyContext)
   return { writes, results }
 }
 
-/** The memory one version on. A null text deletes it. */
+/** The memory one version on. A null text deletes it, and with it everything that the caller said of it. */
 export const nextVersion = (
   memory: Memory,
   change: { readonly text: string | null; readonly operationId: OperationId; readonly now: Memory["updatedAt"] }
@@ -193,10 +201,12 @@ export const nextVersion = (
   ...memory,
   version: memory.version + 1,
   text: change.text,
+  metadata: change.text === null ? {} : memory.metadata,
+  eventDate: change.text === null ? null : memory.eventDate,
   operationId: change.operationId,
   updatedAt: change.now,
   deleted: change.text === null
 })
 
-/** Names a plan without keeping it: the digest that evidence holds after the plan is gone. */
-export const planDigest = (plan: Plan): Sha256Hex => digest("indelible/plan/v1", JSON.stringify(plan))
+/** Names a plan without keeping it: the digest that evidence holds after the plan is gone, however it was stored. */
+export const planDigest = (plan: Plan): Sha256Hex => digest("indelible/plan/v1", canonicalize(plan) ?? "")

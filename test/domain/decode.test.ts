@@ -1,0 +1,80 @@
+/** A refused body is explained in full, by place, without repeating a word of it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import * as Arbitrary from "effect/Arbitrary"
+import { AddBody } from "../../src/domain/Command.ts"
+import { decodeBody, decodeJsonBody } from "../../src/domain/Decode.ts"
+import { problemsMax } from "../../src/domain/Problem.ts"
+
+const errorsOf = (body: unknown) => {
+  const result = decodeBody(AddBody)(body)
+  return Result.isFailure(result) ? result.failure.errors : []
+}
+
+describe("decoding a body", () => {
+  it("names every problem at its own place", () => {
+    const body = {
+      messages: [{ role: "user", content: "x" }, { role: "robot", content: 5, colour: "red" }, { role: "user" }],
+      user_id: "",
+      "a/b~c": 1,
+      infer: "yes",
+      event_date: "soon",
+      metadata: { fine: 1, bad: undefined }
+    }
+    assert.deepStrictEqual(errorsOf(body).toSorted((a, b) => a.path < b.path ? -1 : 1), [
+      { path: "/a~1b~0c", message: "is not a known field" },
+      { path: "/event_date", message: "must be an ISO 8601 date, or date and time with Z or an offset" },
+      { path: "/infer", message: "must be boolean" },
+      { path: "/messages/1/colour", message: "is not a known field" },
+      { path: "/messages/1/content", message: "must be string" },
+      { path: "/messages/1/role", message: "must be \"user\" | \"assistant\" | \"system\" | \"tool\"" },
+      { path: "/messages/2/content", message: "is required" },
+      { path: "/metadata/bad", message: "must be JSON value" },
+      { path: "/user_id", message: "must not be empty" }
+    ])
+  })
+
+  it("a body that is no object is refused at the root", () => {
+    for (const body of [null, 1, "x", [], undefined]) {
+      assert.deepStrictEqual(errorsOf(body), [{ path: "", message: "must be object" }])
+    }
+  })
+
+  it("metadata holds no text that the database cannot", () => {
+    for (const metadata of [{ a: "\u0000" }, { "\u0000": 1 }, { a: [{ b: "\ud800" }] }, { "\udfff": null }]) {
+      assert.deepStrictEqual(errorsOf({ user_id: "u", content: "x", metadata }), [
+        { path: "/metadata", message: "must not contain NUL or a lone surrogate" }
+      ])
+    }
+  })
+
+  it("problems and the names in their paths are bounded", () => {
+    const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]))
+    assert.strictEqual(errorsOf(body).length, problemsMax)
+    const [problem] = errorsOf({ user_id: "u", content: "x", ["n".repeat(100_000)]: 1 })
+    assert.strictEqual(problem?.path, `/${"n".repeat(64)}…`)
+    assert.isTrue(errorsOf({ user_id: "u", content: "x", [`${"n".repeat(63)}😀`]: 1 })[0]!.path.isWellFormed())
+  })
+
+  it.prop("no message repeats a value that was sent", {
+    value: Arbitrary.schema(Schema.Union([Schema.String, Schema.Finite, Schema.Array(Schema.String)]))
+  }, ({ value }) => {
+    const sent = typeof value === "string" ? `s3cret ${value}\u0000` : [`s3cret ${value}`]
+    const fields = ["user_id", "content", "infer", "metadata", "event_date", "instructions", "unknown"]
+    for (const field of fields) {
+      const body = { messages: [{ role: sent, content: sent, name: sent }], [field]: sent }
+      for (const { message, path } of errorsOf(body)) {
+        assert.notInclude(message + path, "s3cret")
+      }
+    }
+  })
+
+  it("text that is not strict JSON is refused before the schema sees it", () => {
+    const decode = decodeJsonBody(AddBody)
+    const body = { user_id: "u", content: "x" }
+    assert.deepStrictEqual(Result.getOrThrow(decode(JSON.stringify(body))), body)
+    const result = decode("{\"user_id\":\"u\",\"user_id\":\"v\",\"content\":\"x\"}")
+    const errors = Result.isFailure(result) ? result.failure.errors : []
+    assert.deepStrictEqual(errors, [{ path: "/user_id", message: "is there twice" }])
+  })
+})
