@@ -2,7 +2,6 @@
 import { Result, type Schema, SchemaIssue, SchemaParser } from "effect"
 import { pointer, type Problem, problemsMax } from "./Problem.ts"
 import { InvalidInput } from "./Refusal.ts"
-import * as StrictJson from "./StrictJson.ts"
 
 // Reported input would find its way into messages, and from there into logs.
 const options = { errors: "all", onExcessProperty: "error", reportInput: false } as const
@@ -12,13 +11,6 @@ export const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: 
   const decode = SchemaParser.decodeUnknownResult(schema, options)
   return (body: unknown): Result.Result<S["Type"], InvalidInput> =>
     Result.mapError(decode(body), (issue) => new InvalidInput({ errors: problemsOf(issue) }))
-}
-
-/** A decoder of bodies as they arrive: strict JSON first, then the schema. */
-export const decodeJsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
-  const decode = decodeBody(schema)
-  return (text: string): Result.Result<S["Type"], InvalidInput> =>
-    StrictJson.parse(text).pipe(Result.mapError((errors) => new InvalidInput({ errors })), Result.flatMap(decode))
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1({

@@ -28,11 +28,11 @@ export const operationInvariants: ReadonlyArray<Invariant<OperationSlice>> = [
   },
   {
     name: "ids-are-derived",
-    promise: "A memory that an extraction adds has the id derived from its operation and its place in the plan.",
-    check: ofOperation((operation) =>
-      operation.kind !== "memory.infer" ? [] : operation.results.flatMap((result, index) =>
+    promise: "A memory that is added has the id derived from its operation and its place in the results.",
+    check: ofOperation(({ id, results }) =>
+      results.flatMap((result, index) =>
         unless(
-          result.change !== "add" || result.id === derivedMemoryId(operation.id, index),
+          result.change !== "add" || result.id === derivedMemoryId(id, index),
           `result ${index} has an id of its own`
         )
       )

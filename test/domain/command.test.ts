@@ -11,15 +11,16 @@ import {
   normaliseAdd,
   UpdateBody
 } from "../../src/domain/Command.ts"
-import { decodeBody, decodeJsonBody } from "../../src/domain/Decode.ts"
+import { decodeBody } from "../../src/domain/Decode.ts"
 import { MemoryId } from "../../src/domain/Ids.ts"
 import { memoryMaxLength } from "../../src/domain/Memory.ts"
 import { scopeKeys } from "../../src/domain/Scope.ts"
+import * as StrictJson from "../../src/domain/StrictJson.ts"
 import { addBodies, respell, seeds, streamOf } from "./arbitraries.ts"
 
-const decodeText = decodeJsonBody(AddBody)
 const decode = decodeBody(AddBody)
-const hashOfText = (text: string) => commandHash(normaliseAdd(Result.getOrThrow(decodeText(text))))
+const hashOfText = (text: string) =>
+  commandHash(normaliseAdd(Result.getOrThrow(decode(Result.getOrThrow(StrictJson.parse(text))))))
 const hashOf = (body: unknown) => hashOfText(JSON.stringify(body))
 const hello = { content: "I moved to Berlin", user_id: "ada" }
 

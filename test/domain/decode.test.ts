@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
 import { AddBody } from "../../src/domain/Command.ts"
-import { decodeBody, decodeJsonBody } from "../../src/domain/Decode.ts"
+import { decodeBody } from "../../src/domain/Decode.ts"
 import { problemsMax } from "../../src/domain/Problem.ts"
 
 const errorsOf = (body: unknown) => {
@@ -67,14 +67,5 @@ describe("decoding a body", () => {
         assert.notInclude(message + path, "s3cret")
       }
     }
-  })
-
-  it("text that is not strict JSON is refused before the schema sees it", () => {
-    const decode = decodeJsonBody(AddBody)
-    const body = { user_id: "u", content: "x" }
-    assert.deepStrictEqual(Result.getOrThrow(decode(JSON.stringify(body))), body)
-    const result = decode("{\"user_id\":\"u\",\"user_id\":\"v\",\"content\":\"x\"}")
-    const errors = Result.isFailure(result) ? result.failure.errors : []
-    assert.deepStrictEqual(errors, [{ path: "/user_id", message: "is there twice" }])
   })
 })
