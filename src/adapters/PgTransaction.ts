@@ -72,14 +72,19 @@ const settled = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>): Effect.Eff
     return error === undefined ? Effect.failCause(cause as Cause.Cause<E>) : translate(error)
   })
 
-const sqlState = ({ reason: { cause } }: SqlError): string =>
-  Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : ""
+/** A field of the server's error that names something of ours or of its own, never a value. */
+const field = ({ reason: { cause } }: SqlError, name: "code" | "constraint"): string => {
+  const value = Predicate.hasProperty(cause, name) ? cause[name] : undefined
+  return typeof value === "string" ? value : ""
+}
+
+const sqlState = (error: SqlError): string => field(error, "code")
 
 const defect = (error: SqlError): DatabaseDefect =>
   new DatabaseDefect({
     sqlState: sqlState(error),
     kind: error.reason._tag,
-    constraint: error.reason._tag === "UniqueViolation" ? error.reason.constraint : ""
+    constraint: field(error, "constraint")
   })
 
 const retryable = (error: SqlError): OutcomeUnknown["reason"] | undefined => {

@@ -2,6 +2,14 @@
 
 export const name = "0001_initial"
 
+// The rules hold for every writer, a bug of this service included. Where a rule is about what a row was before, a
+// trigger says no, and its condition is in its `when`, so that a lawful write costs one comparison.
+const refuseChange = `create function refuse_change() returns trigger language plpgsql as $$
+  begin
+    raise integrity_constraint_violation using message = tg_argv[0], constraint = tg_name, table = tg_table_name;
+  end
+$$`
+
 const tenants = [
   `create table workspaces (
     workspace_id text primary key,
@@ -19,8 +27,8 @@ const tenants = [
   )`
 ]
 
-// Hot rows only: inputs and plans live apart, so that claims and heartbeats rewrite little. The lease is not indexed, so
-// that a heartbeat stays a heap-only update; the sweep of expired leases scans the small index of running rows.
+// Hot rows only: inputs and plans live apart, so that claims and heartbeats rewrite little. The lease is not indexed,
+// so that a heartbeat stays a heap-only update; the sweep of expired leases scans the small index of running rows.
 const operations = [
   `create sequence operation_seq`,
   `create table operations (
@@ -49,14 +57,21 @@ const operations = [
     started_at timestamptz,
     completed_at timestamptz,
     primary key (workspace_id, id),
-    check ((state = 'running') = (lease_owner is not null)),
-    check ((lease_owner is null) = (lease_expires_at is null)),
-    check ((state in ('succeeded', 'failed')) = (completed_at is not null)),
-    check ((state = 'succeeded') = (outcome is not null)),
-    check (state <> 'failed' or failure is not null),
-    check (not ready or state in ('pending', 'running')),
-    check (state <> 'running' or ready)
+    constraint running_holds_a_lease check ((state = 'running') = (lease_owner is not null)),
+    constraint lease_has_an_end check ((lease_owner is null) = (lease_expires_at is null)),
+    constraint terminal_is_completed check ((state in ('succeeded', 'failed')) = (completed_at is not null)),
+    constraint success_has_an_outcome check ((state = 'succeeded') = (outcome is not null)),
+    constraint failure_has_a_class check (state <> 'failed' or failure is not null),
+    constraint terminal_is_not_ready check (not ready or state in ('pending', 'running')),
+    constraint running_is_the_head check (state <> 'running' or ready)
   ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
+  `create trigger operations_follow_their_states after update on operations for each row when (
+    old.state = 'succeeded'
+    or old.state = 'failed' and new.state not in ('failed', 'pending')
+    or new.epoch < old.epoch
+    or new.epoch = old.epoch and new.lease_owner <> coalesce(old.lease_owner, '')
+    or new.workspace_id <> old.workspace_id or new.id <> old.id or new.kind <> old.kind or new.lane <> old.lane
+  ) execute function refuse_change('a terminal state is final, and a new holder has a new epoch')`,
   `create index operations_claim on operations (fair_tag, seq)
     where state = 'pending' and ready and next_attempt_at is null`,
   `create index operations_retry on operations (next_attempt_at)
@@ -76,6 +91,8 @@ const operations = [
     primary key (workspace_id, key_hash),
     foreign key (workspace_id, operation_id) references operations
   )`,
+  `create trigger keys_name_one_command after update on idempotency_keys
+    for each row execute function refuse_change('a key names one command for ever')`,
   `create table operation_inputs (
     workspace_id text not null,
     operation_id uuid not null,
@@ -83,6 +100,8 @@ const operations = [
     primary key (workspace_id, operation_id),
     foreign key (workspace_id, operation_id) references operations
   )`,
+  `create trigger inputs_are_accepted_once after update on operation_inputs
+    for each row execute function refuse_change('an accepted input never changes')`,
   `create table operation_plans (
     workspace_id text not null,
     operation_id uuid not null,
@@ -90,12 +109,8 @@ const operations = [
     primary key (workspace_id, operation_id),
     foreign key (workspace_id, operation_id) references operations
   )`,
-  `create function refuse_change() returns trigger language plpgsql as $$
-    begin
-      raise exception '% rows are written once', tg_table_name using errcode = 'integrity_constraint_violation';
-    end
-  $$`,
-  `create trigger plan_is_frozen before update on operation_plans for each row execute function refuse_change()`,
+  `create trigger plans_are_frozen after update on operation_plans
+    for each row execute function refuse_change('a frozen plan never changes')`,
   `create table fair_clock (
     singleton boolean primary key default true check (singleton),
     value bigint not null
@@ -130,9 +145,12 @@ const memories = [
     deleted boolean not null default false,
     words tsvector generated always as (to_tsvector('english', coalesce(text, ''))) stored,
     primary key (workspace_id, id),
-    check (deleted = (text is null)),
-    check (user_id is not null or agent_id is not null or run_id is not null or app_id is not null)
+    constraint deleted_has_no_text check (deleted = (text is null)),
+    constraint somebody_remembers check (num_nonnulls(user_id, agent_id, run_id, app_id) > 0)
   ) with (fillfactor = 80)`,
+  `create trigger memories_go_one_version_on after update on memories for each row when (
+    old.deleted or new.version <> old.version + 1 or new.workspace_id <> old.workspace_id or new.id <> old.id
+  ) execute function refuse_change('a memory goes one version on, and never comes back from its deletion')`,
   `create index memories_user on memories (workspace_id, user_id, id) where not deleted and user_id is not null`,
   `create index memories_agent on memories (workspace_id, agent_id, id) where not deleted and agent_id is not null`,
   `create index memories_run on memories (workspace_id, run_id, id) where not deleted and run_id is not null`,
@@ -150,17 +168,13 @@ const memories = [
     foreign key (workspace_id, memory_id) references memories
   )`,
   // History is append-only, but for one thing: deleting a memory erases its texts.
-  `create function history_only_forgets() returns trigger language plpgsql as $$
-    begin
-      if tg_op = 'UPDATE' and new.text is null
-        and (new.workspace_id, new.memory_id, new.version, new.change, new.operation_id, new.at)
-          is not distinct from (old.workspace_id, old.memory_id, old.version, old.change, old.operation_id, old.at)
-      then return new; end if;
-      raise exception 'memory_history is append-only' using errcode = 'integrity_constraint_violation';
-    end
-  $$`,
-  `create trigger history_is_append_only before update or delete on memory_history
-    for each row execute function history_only_forgets()`,
+  `create trigger history_only_forgets after update on memory_history for each row when (
+    new.text is not null or (new.workspace_id, new.memory_id, new.version, new.change, new.operation_id, new.at)
+      is distinct from (old.workspace_id, old.memory_id, old.version, old.change, old.operation_id, old.at)
+  ) execute function refuse_change('history is append-only')`,
+  `create trigger history_stays after delete on memory_history
+    for each row execute function refuse_change('history is append-only')`,
+  `create trigger history_remains before truncate on memory_history execute function refuse_change('append-only')`,
   `create table projections (
     workspace_id text not null,
     memory_id uuid not null,
@@ -184,7 +198,7 @@ const ledger = [
     consumed bigint not null default 0 check (consumed >= 0),
     issued bigint not null default 0,
     fair_time bigint not null default 0,
-    check (available + reserved + consumed = issued)
+    constraint conserved check (available + reserved + consumed = issued)
   ) with (fillfactor = 50)`,
   `create table authorizations (
     workspace_id text not null,
@@ -192,12 +206,17 @@ const ledger = [
     no integer not null check (no >= 1),
     state text not null check (state in ('open', 'charged', 'refunded')),
     reserved bigint not null check (reserved >= 0),
-    charged bigint not null default 0 check (charged between 0 and reserved),
-    price text not null,
+    charged bigint not null default 0,
+    price jsonb not null,
     primary key (workspace_id, operation_id, no),
     foreign key (workspace_id, operation_id) references operations,
-    check (state = 'charged' or charged = 0)
+    constraint charge_is_within_reserve check (charged between 0 and reserved),
+    constraint charge_is_of_the_charged check (state = 'charged' or charged = 0)
   ) with (fillfactor = 70)`,
+  `create trigger authorizations_end_once after update on authorizations for each row when (
+    old.state <> 'open' and new.* is distinct from old.* or new.reserved <> old.reserved or new.price <> old.price
+    or new.workspace_id <> old.workspace_id or new.operation_id <> old.operation_id or new.no <> old.no
+  ) execute function refuse_change('what was reserved never changes, and an authorization ends once')`,
   `create unique index authorizations_one_live on authorizations (workspace_id, operation_id)
     where state in ('open', 'charged')`,
   `create table transfers (
@@ -215,18 +234,36 @@ const ledger = [
     at timestamptz not null default now(),
     primary key (workspace_id, seq),
     foreign key (workspace_id, operation_id, authorization_no) references authorizations,
-    check ((kind = 'grant') = (operation_id is null)),
-    check ((kind = 'grant') = (authorization_no is null)),
-    check ((kind = 'grant') = (reference is not null))
+    constraint grant_has_no_authorization check ((kind = 'grant') = (num_nonnulls(operation_id, authorization_no) = 0)),
+    constraint spending_has_an_authorization check (num_nonnulls(operation_id, authorization_no) in (0, 2)),
+    constraint grant_has_a_reference check ((kind = 'grant') = (reference is not null))
   )`,
   `create unique index transfers_once on transfers (workspace_id, operation_id, authorization_no, kind)
     where operation_id is not null`,
   `create unique index transfers_one_outcome on transfers (workspace_id, operation_id, authorization_no)
     where kind in ('charge', 'refund')`,
   `create unique index transfers_grant on transfers (workspace_id, reference) where kind = 'grant'`,
-  `create trigger transfers_are_final before update or delete on transfers for each row execute function refuse_change()`,
+  `create trigger transfers_are_final after update or delete on transfers
+    for each row execute function refuse_change('a transfer is final')`,
+  `create trigger transfers_stay before truncate on transfers execute function refuse_change('a transfer is final')`,
   `create function move_balances() returns trigger language plpgsql as $$
+    declare accounts_moved bigint;
     begin
+      -- A subquery, not a join: it stays one look at an index however the tables grow under a cached plan.
+      if exists (
+        select from moved m where m.kind <> 'grant' and m.amount is distinct from (
+          select case
+            when m.kind = 'reserve' then a.reserved
+            when m.kind = 'refund' and a.state = 'refunded' then a.reserved
+            when m.kind = 'charge' and a.state = 'charged' then a.charged
+            when m.kind = 'release' and a.state = 'charged' then a.reserved - a.charged
+          end
+          from authorizations a where a.workspace_id = m.workspace_id
+            and a.operation_id = m.operation_id and a.no = m.authorization_no
+        )
+      ) then
+        raise integrity_constraint_violation using constraint = 'transfer_moves_what_was_authorized';
+      end if;
       perform from accounts where workspace_id in (select workspace_id from moved) order by workspace_id for update;
       update accounts a set
         available = a.available + d.available, reserved = a.reserved + d.reserved,
@@ -241,21 +278,21 @@ const ledger = [
           sum(case when from_account = 'issued' then amount else 0 end)::bigint as issued
         from moved group by workspace_id
       ) d where d.workspace_id = a.workspace_id;
+      get diagnostics accounts_moved = row_count;
+      if accounts_moved <> (select count(distinct workspace_id) from moved) then
+        raise integrity_constraint_violation using constraint = 'transfer_has_an_account';
+      end if;
       return null;
     end
   $$`,
   `create trigger transfers_move_balances after insert on transfers referencing new table as moved
     for each statement execute function move_balances()`,
-  `create function refuse_direct_balance() returns trigger language plpgsql as $$
-    begin
-      if pg_trigger_depth() < 2 then
-        raise exception 'balances move by transfers only' using errcode = 'integrity_constraint_violation';
-      end if;
-      return new;
-    end
-  $$`,
-  `create trigger balances_move_by_transfers before update of available, reserved, consumed, issued on accounts
-    for each row execute function refuse_direct_balance()`
+  `create trigger accounts_open_empty after insert on accounts for each row
+    when (new.issued <> 0 or new.available <> 0 or new.reserved <> 0 or new.consumed <> 0)
+    execute function refuse_change('balances move by transfers only')`,
+  `create trigger balances_move_by_transfers after update of workspace_id, available, reserved, consumed, issued
+    or delete on accounts for each row when (pg_trigger_depth() < 1)
+    execute function refuse_change('balances move by transfers only')`
 ]
 
-export const statements: ReadonlyArray<string> = [...tenants, ...operations, ...memories, ...ledger]
+export const statements: ReadonlyArray<string> = [refuseChange, ...tenants, ...operations, ...memories, ...ledger]
