@@ -1,0 +1,24 @@
+/** The whole HTTP contract: importable by clients, with no server code behind it. */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { describe } from "./ApiDescription.ts"
+import { EventsApi } from "./EventsApi.ts"
+import { HealthApi } from "./HealthApi.ts"
+import { MemoriesApi } from "./MemoriesApi.ts"
+import { UsageApi } from "./UsageApi.ts"
+
+export class Api extends HttpApi.make("indelible")
+  .add(MemoriesApi, EventsApi, UsageApi, HealthApi)
+  // What was sent is never repeated in a message.
+  .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all", reportInput: false })
+  // Requests carry headers that no contract names, and a newer server may answer with more than an older client knows.
+  .annotate(HttpApi.HeadersParseOptions, { reportInput: false })
+  .annotate(HttpApi.SuccessParseOptions, { reportInput: false })
+  .annotate(HttpApi.ErrorParseOptions, { reportInput: false })
+  .annotateMerge(OpenApi.annotations({
+    title: "Indelible",
+    version: "1",
+    description: "Memory writes for AI agents that survive retries.",
+    license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    transform: describe
+  }))
+{}

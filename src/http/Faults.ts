@@ -1,0 +1,36 @@
+/** What is wrong with the parameters of a request, by name and never by value. */
+import { SchemaIssue } from "effect"
+import { problemsMax } from "../domain/Problem.ts"
+import type { Fault } from "./Problems.ts"
+
+const headerNames: Record<string, string> = {
+  "idempotency-key": "Idempotency-Key",
+  "if-match": "If-Match",
+  prefer: "Prefer"
+}
+
+const nameMaxLength = 64
+
+const unknown = "is not a known parameter"
+
+const shorten = (name: string): string => name.slice(0, nameMaxLength).toWellFormed()
+
+/** One entry for each parameter of an endpoint that takes none. */
+export const unknownParameters = (names: ReadonlyArray<string>): ReadonlyArray<Fault> =>
+  names.slice(0, problemsMax).map((name) => ({ path: shorten(name), message: unknown }))
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => {
+    if (issue._tag === "UnexpectedKey") return unknown
+    if (issue._tag === "MissingKey") return "is required"
+    return SchemaIssue.defaultLeafHook(issue)
+  }
+})
+
+/** One entry for each parameter that is wrong. */
+export const faultsOf = (issue: SchemaIssue.Issue): ReadonlyArray<Fault> =>
+  format(issue).issues.slice(0, problemsMax).map(({ message, path = [] }) => {
+    const first = path[0]
+    const name = shorten(String(typeof first === "object" ? first.key : first ?? ""))
+    return { path: headerNames[name] ?? name, message: message.replace(/^Expected /, "must be ") }
+  })

@@ -1,0 +1,20 @@
+/** Every bound of the HTTP edge that the domain does not set, with its unit. */
+
+/** The largest request body, in bytes as sent. */
+export const bodyMaxBytes = 256 * 1_024
+/** The most rows of one page, and how many come when the caller does not say. */
+export const pageMax = 100
+export const pageDefault = 50
+/** The most hits of one search, and how many come when the caller does not say. */
+export const searchMax = 50
+export const searchDefault = 10
+/** The longest search text, in UTF-16 code units. */
+export const queryMaxLength = 8_192
+/** The longest a caller may ask to be held, in seconds. Settings may hold it shorter. */
+export const waitMaxSeconds = 30
+/** The longest cursor that is looked at, in characters. */
+export const cursorMaxLength = 256
+/** The longest `Retry-After` that is sent for an event, in seconds. */
+export const retryAfterMaxSeconds = 60
+/** How long a caller is asked to stay away after 503, in seconds. */
+export const comeBackSeconds = 1
