@@ -18,6 +18,7 @@ import type { Queue } from "../src/services/Queue.ts"
 import * as Programs from "../src/services/Programs.ts"
 import { defaultSettings, Settings, type SettingsShape } from "../src/services/Settings.ts"
 import { PgTest } from "./postgres.ts"
+import * as Lossy from "./lossy.ts"
 import * as Mortal from "./mortal.ts"
 import * as Scripted from "./scripted.ts"
 
@@ -34,7 +35,12 @@ export const testSettings: SettingsShape = {
   projectionBackoffCapMs: 100
 }
 
-const ports = Layer.mergeAll(PgStore.layer, PgLedger.layer, PgTransaction.layer, PgApiKeys.layer)
+const ports = Layer.mergeAll(
+  PgStore.layer,
+  PgLedger.layer,
+  PgApiKeys.layer,
+  Lossy.transactions.pipe(Layer.provide(PgTransaction.layer), Layer.provideMerge(Lossy.Losses.layer))
+)
 
 /** Everything but workers. Each build has a database of its own. A queue of the test's own may take the place of ours. */
 export const layer = (settings: SettingsShape = testSettings, queue?: Layer.Layer<Queue>) =>

@@ -12,7 +12,7 @@ const decodeAccounts = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
   reserved: Schema.BigInt,
   consumed: Schema.BigInt,
   issued: Schema.BigInt,
-  fairTime: Schema.Number
+  fairTime: Schema.Finite
 })))
 const decodeAuthorizations = Schema.decodeUnknownSync(Schema.Array(Authorization))
 const decodeTransfers = Schema.decodeUnknownSync(Schema.Array(TransferRow))

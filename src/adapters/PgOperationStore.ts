@@ -13,7 +13,7 @@ import { operationColumns } from "./PgRows.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeOperations = Schema.decodeUnknownSync(Schema.Array(Operation))
-const NowRow = Schema.Tuple([Schema.Struct({ now: Schema.Number })])
+const NowRow = Schema.Tuple([Schema.Struct({ now: Schema.Finite })])
 const Work = Schema.Struct({
   workspaceId: WorkspaceId,
   id: OperationId,

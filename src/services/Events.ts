@@ -128,7 +128,7 @@ const make = Effect.gen(function*() {
       const left = deadline - (yield* Clock.monotonicTimeNanos)
       if (isTerminal(row.state) || left <= 0n) return yield* only(row)
       const pause = Math.min(Number(left / 1_000_000n) + 1, Duration.toMillis(settings.pollInterval))
-      yield* Effect.raceFirst(changed, Effect.sleep(pause))
+      yield* Effect.timeoutOption(changed, pause)
     }
   }, Effect.scoped)
 

@@ -17,7 +17,7 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
     "extraction_refused"
   ]),
   /** What the provider asked for in `Retry-After`, in milliseconds. */
-  retryAfterMs: Schema.NullOr(Schema.Number)
+  retryAfterMs: Schema.NullOr(Schema.Finite)
 }) {}
 
 export interface ExtractionRequest {

@@ -77,7 +77,7 @@ const make = Effect.gen(function*() {
   /** Claims until there is no more room or no more work, then waits for a nudge or the next poll. */
   const claimLoop = Effect.gen(function*() {
     while (yield* take("claim").pipe(logged("A claim had no answer", false))) { /* there may be more */ }
-    yield* Effect.raceFirst(Mailbox.take(nudge), Effect.sleep(settings.pollInterval))
+    yield* Effect.timeoutOption(Mailbox.take(nudge), settings.pollInterval)
   }).pipe(Effect.forever)
 
   const takeOverLoop = Effect.gen(function*() {
@@ -111,7 +111,7 @@ const make = Effect.gen(function*() {
   const fence = Effect.gen(function*() {
     yield* Effect.sleep(Duration.millis(Math.max(10, Duration.toMillis(settings.fenceMargin) / 3)))
     const now = yield* Clock.monotonicTimeNanos
-    for (const [key, { until }] of [...held]) {
+    for (const [key, { until }] of held) {
       if (until <= now) yield* lose(key)
     }
   }).pipe(Effect.forever)

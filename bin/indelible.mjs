@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+// Plain JavaScript, so that any Node can say which one is needed: the service itself is TypeScript that Node 24 runs.
+const [major] = process.versions.node.split(".")
+if (Number(major) < 24) {
+  console.error(`Indelible needs Node 24 or newer; this is ${process.versions.node}. "npm start" uses the right one.`)
+  process.exit(1)
+}
+await import(process.argv[2] === "admin" ? "../src/admin.ts" : "../src/main.ts")

@@ -1,0 +1,32 @@
+/** Starts the service: `--role all|api|worker`. What keeps it from starting is told in one line. */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Console, Effect, Layer, Logger, References } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as Configuration from "./adapters/Configuration.ts"
+import * as App from "./app.ts"
+import { startFailure } from "./startFailure.ts"
+
+const serve = Command.make("indelible", {
+  role: Flag.Literals("role", App.roles).pipe(
+    Flag.withDescription("What this process does: answer callers (api), work on operations (worker), or both"),
+    Flag.withDefault("all")
+  )
+}, ({ role }) =>
+  Effect.gen(function*() {
+    const config = yield* Configuration.load(process.env)
+    const run = Effect.gen(function*() {
+      const { url, watch } = yield* App.openDatabase(config)
+      yield* Layer.build(App.layer(config, role, url))
+      return yield* watch
+    })
+    return yield* Effect.scoped(run).pipe(
+      Effect.provideService(References.MinimumLogLevel, config.logLevel),
+      Effect.provide(Logger.layer([config.logFormat === "json" ? Logger.consoleJson : Logger.consolePretty()]))
+    )
+  }).pipe(
+    Effect.catch((error) =>
+      Console.error(`indelible: ${startFailure(error)}`).pipe(Effect.andThen(Effect.sync(() => process.exitCode = 1)))
+    )
+  )).pipe(Command.withDescription("Memory writes for AI agents that survive retries"))
+
+NodeRuntime.runMain(Command.run(serve, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer)))
