@@ -8,15 +8,26 @@ export const memoryMaxLength = 8_192
 
 const isText = Schema.is(Text)
 
-const holdsOnlyText = (value: Schema.Json): boolean => {
-  if (typeof value === "string") return isText(value)
+type Test = (text: string) => boolean
+
+const everyString = (value: Schema.Json, isName: Test, isValue: Test): boolean => {
+  if (typeof value === "string") return isValue(value)
   if (typeof value !== "object" || value === null) return true
-  return Object.entries(value).every(([key, member]) => isText(key) && holdsOnlyText(member))
+  if (Array.isArray(value)) return value.every((member) => everyString(member, isName, isValue))
+  return Object.entries(value).every(([name, member]) => isName(name) && everyString(member, isName, isValue))
 }
 
-/** What the caller keeps beside a memory. Its keys and strings are text that the database and the hash can carry. */
+/** Names that JSON writes as they are: the engine that reads them back may mistake an escaped one for another. */
+const isPlain = (name: string): boolean => JSON.stringify(name) === `"${name}"`
+
+/** What the caller keeps beside a memory. Its names and texts are such that the database and the hash carry them. */
 export const Metadata = Schema.Record(Schema.String, Schema.Json).check(
-  Schema.makeFilter(holdsOnlyText, { message: "must not contain NUL or a lone surrogate" })
+  Schema.makeFilter((metadata) => everyString(metadata, isText, isText), {
+    message: "must not contain NUL or a lone surrogate"
+  }),
+  Schema.makeFilter((metadata) => everyString(metadata, isPlain, () => true), {
+    message: "must have names without quotation marks, backslashes and control characters"
+  })
 )
 export type Metadata = typeof Metadata.Type
 

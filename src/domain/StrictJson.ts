@@ -13,15 +13,13 @@ export const nestingMax = 32
 export const parse = (text: string): Result.Result<Schema.Json, ReadonlyArray<Problem>> => {
   // First of all, because what follows recurses.
   if (nestsTooDeep(text)) return Result.fail([{ path: "", message: `must not nest deeper than ${nestingMax} levels` }])
-  let value: Schema.Json
   try {
-    value = JSON.parse(text)
+    JSON.parse(text)
   } catch {
     return Result.fail([{ path: "", message: syntaxMessage(text) }])
   }
-  const { hasNegativeZero, problems } = inspect(text)
-  if (problems.length > 0) return Result.fail(problems)
-  return Result.succeed(hasNegativeZero ? withoutNegativeZero(value) : value)
+  const { problems, value } = read(text)
+  return problems.length > 0 ? Result.fail(problems) : Result.succeed(value)
 }
 
 const quote = 0x22
@@ -63,38 +61,63 @@ const syntaxMessage = (text: string): string => {
 
 const strict = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false }
 
-/** Everything that `JSON.parse` lets pass. The text is known to be JSON. */
-const inspect = (text: string): { readonly problems: ReadonlyArray<Problem>; readonly hasNegativeZero: boolean } => {
+/** An array, or an object with the name that its next member has. */
+type Container =
+  | { readonly array: Array<Schema.Json> }
+  | { readonly object: Record<string, Schema.Json>; name: string }
+
+/**
+ * The value of a text that is known to be JSON, and everything about it that `JSON.parse` lets pass. It does not make
+ * the value, because V8 may take an escaped name for one with a backslash that an earlier text had, whoever sent that:
+ * https://github.com/nodejs/node/issues/63785
+ */
+const read = (text: string): { readonly value: Schema.Json; readonly problems: ReadonlyArray<Problem> } => {
   const problems: Array<Problem> = []
-  const names: Array<Set<string>> = []
-  let hasNegativeZero = false
+  const open: Array<Container> = []
+  let root: Schema.Json = null
   const report = (path: () => ReadonlyArray<PropertyKey>, message: string | undefined) => {
     if (message !== undefined && problems.length < problemsMax) problems.push({ path: pointer(path()), message })
   }
+  const put = (value: Schema.Json) => {
+    const container = open.at(-1)
+    if (container === undefined) root = value
+    else if ("array" in container) container.array.push(value)
+    else if (container.name !== reservedName) container.object[container.name] = value
+  }
+  const close = () => {
+    const container = open.pop()!
+    put("array" in container ? container.array : container.object)
+  }
   const visitor: JSONVisitor = {
     onObjectBegin: () => {
-      names.push(new Set())
+      open.push({ object: {}, name: "" })
     },
-    onObjectEnd: () => {
-      names.pop()
+    onObjectEnd: close,
+    onArrayBegin: () => {
+      open.push({ array: [] })
     },
+    onArrayEnd: close,
     onObjectProperty: (name, _offset, _length, _line, _character, path) => {
-      const seen = names.at(-1)!
-      report(() => [...path(), name], seen.has(name) ? "is there twice" : nameProblem(name))
-      seen.add(name)
+      const container = open.at(-1)!
+      if ("array" in container) return
+      report(() => [...path(), name], Object.hasOwn(container.object, name) ? "is there twice" : nameProblem(name))
+      container.name = name
     },
     onLiteralValue: (value, _offset, _length, _line, _character, path) => {
-      if (Object.is(value, -0)) hasNegativeZero = true
       if (typeof value === "string") report(path, textProblem(value))
       if (typeof value === "number") report(path, numberProblem(value))
+      put(Object.is(value, -0) ? 0 : value)
     }
   }
   visit(text, visitor, strict)
-  return { problems, hasNegativeZero }
+  return { value: root, problems }
 }
 
+/** Assigned like any other name, it would change what an object is. */
+const reservedName = "__proto__"
+
 const nameProblem = (name: string): string | undefined =>
-  name === "__proto__" ? "is a reserved name" : textProblem(name)
+  name === reservedName ? "is a reserved name" : textProblem(name)
 
 const textProblem = (text: string): string | undefined => {
   if (text.includes("\u0000")) return "must not contain NUL"
@@ -106,12 +129,3 @@ const numberProblem = (value: number): string | undefined => {
   if (!Number.isFinite(value)) return "is a number out of range"
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? "is an integer beyond ±9007199254740991" : undefined
 }
-
-const withoutNegativeZero = (value: Schema.Json): Schema.Json => {
-  if (Object.is(value, -0)) return 0
-  if (typeof value !== "object" || value === null) return value
-  if (isArray(value)) return value.map(withoutNegativeZero)
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withoutNegativeZero(member)]))
-}
-
-const isArray = (value: Schema.JsonArray | Schema.JsonObject): value is Schema.JsonArray => Array.isArray(value)

@@ -34,7 +34,7 @@ const json = Schema.Union([
   Schema.Record(Schema.String.check(Schema.isPattern(/^[a-zA-Z/~é ]{1,4}$/)), Schema.Union([Text, Schema.Boolean]))
 ])
 
-export const metadata = Arbitrary.schema(Schema.Record(Schema.String.check(Schema.isPattern(/^[a-z"\\é]{1,3}$/)), json))
+export const metadata = Arbitrary.schema(Schema.Record(Schema.String.check(Schema.isPattern(/^[a-z/é]{1,3}$/)), json))
 
 /** Bodies that the schema takes, with every optional field there or not. */
 export const addBodies: Arbitrary.Arbitrary<AddBody> = Arbitrary.all({

@@ -42,10 +42,17 @@ describe("decoding a body", () => {
 
   it("metadata holds no text that the database cannot", () => {
     for (const metadata of [{ a: "\u0000" }, { "\u0000": 1 }, { a: [{ b: "\ud800" }] }, { "\udfff": null }]) {
+      assert.deepStrictEqual(errorsOf({ user_id: "u", content: "x", metadata })[0], {
+        path: "/metadata",
+        message: "must not contain NUL or a lone surrogate"
+      })
+    }
+    for (const metadata of [{ "\\": 1 }, { a: { "\"": 1 } }, { a: [[{ "\n": 1 }]] }]) {
       assert.deepStrictEqual(errorsOf({ user_id: "u", content: "x", metadata }), [
-        { path: "/metadata", message: "must not contain NUL or a lone surrogate" }
+        { path: "/metadata", message: "must have names without quotation marks, backslashes and control characters" }
       ])
     }
+    assert.deepStrictEqual(errorsOf({ user_id: "u", content: "x", metadata: { "é 🏠/~": "\"\\\n" } }), [])
   })
 
   it("problems and the names in their paths are bounded", () => {

@@ -105,8 +105,8 @@ describe("an operation", () => {
       assert.deepStrictEqual([...new Set(met)].toSorted(), [
         "already_terminal", "attempts_spent", "failed Retry pending", "lease_lost", "not_claimable",
         "not_due", "not_failed", "pending Cancel failed", "pending Claim running", "running Cancel failed",
-        "running Claim running", "running Commit succeeded", "running Exhaust failed", "running Fail failed", "running Fail pending",
-        "running Freeze running", "running Release pending"
+        "running Claim running", "running Commit succeeded", "running Exhaust failed", "running Fail failed",
+        "running Fail pending", "running Freeze running", "running Release pending"
       ])
     }))
 
