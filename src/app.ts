@@ -68,13 +68,18 @@ const api = (config: Configuration) =>
     Layer.provide(Layer.effectDiscard(Bootstrap.run(config)))
   )
 
+const worker = Layer.provideMerge(
+  Layer.effectDiscard(Effect.logInfo("Working").pipe(Effect.annotateLogs({ pid: process.pid }))),
+  Programs.worker
+)
+
 /** Everything that one process runs. */
 export const layer = (config: Configuration, role: Role, url: Redacted.Redacted) =>
   (role === "all"
     ? Layer.mergeAll(api(config), Programs.worker)
     : role === "api"
     ? api(config)
-    : Programs.worker).pipe(
+    : worker).pipe(
       Layer.provide(PgVectorIndexAuto.layer),
       Layer.provide(provider(config)),
       Layer.provide(storage(config, url))

@@ -52,10 +52,23 @@ const stopBound = Duration.seconds(5)
 /** A server log longer than this starts anew at the next start. */
 const maxLogBytes = 1_000_000
 
-export const make = Effect.fn("EmbeddedPostgres.make")(function*(options: Options) {
+const open = Effect.fnUntraced(function*(options: Options) {
   const { dataDir, user } = yield* Cluster.place(options.dataDir, yield* serverUser)
   const binaries = yield* locate({ user, copyTo: [dataDir, systemCache] })
-  const cluster = yield* Cluster.open({ dataDir, user, binaries, durable: options.durable ?? true })
+  return { binaries, cluster: yield* Cluster.open({ dataDir, user, binaries, durable: options.durable ?? true }) }
+})
+
+/** For tools beside the service: the server of a service that runs on this directory, or one of our own if none does. */
+export const attach = Effect.fn("EmbeddedPostgres.attach")(function*(options: Options) {
+  const { cluster } = yield* open(options)
+  const found = Cluster.postmaster(cluster)
+  return found?.status === "ready"
+    ? EmbeddedPostgres.of({ url: url(cluster, found.port, database), watch: Effect.never })
+    : yield* make(options)
+})
+
+export const make = Effect.fn("EmbeddedPostgres.make")(function*(options: Options) {
+  const { binaries, cluster } = yield* open(options)
   const running = yield* start(cluster, binaries, options).pipe(
     Effect.retry({ while: (error) => error._tag === "Again", schedule: Schedule.spaced("250 millis"), times: 40 }),
     Effect.catchTag("Again", () => Effect.fail(didNotStart(cluster)))

@@ -108,6 +108,10 @@ const make = Effect.gen(function*() {
           ? end({ _tag: "Commit", lease, lane: operation, plan: plan.success })
           : Effect.succeed(Result.fail(plan.failure))
       ),
+      Effect.tapErrorTag("ProviderFailure", ({ failure }) =>
+        failure === "provider_rejected"
+          ? Effect.logError("The provider refuses our requests: its configuration needs the operator")
+          : Effect.void),
       Effect.catchTag("ProviderFailure", ({ failure, retryAfterMs }) =>
         end({ _tag: "Fail", lease, lane: operation, failure, retryAfterMs })
       )

@@ -159,6 +159,7 @@ describe("Worker", () => {
     it.effect("a backlog of one workspace does not delay another's first operation", () =>
       Effect.gen(function*() {
         const script = yield* Script
+        yield* World.open()
         const other = yield* World.open(100n, WorkspaceId.make("other"))
         const seen: Array<string> = []
         script.extract = ({ messages }) => {

@@ -1,0 +1,110 @@
+/** SIGKILL and SIGTERM of the service that `npm start` runs, with a database of its own. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import * as FakeOpenAi from "../fakeOpenAi.ts"
+import { call, finished, run, start } from "./process.ts"
+
+const directory = Effect.acquireRelease(
+  Effect.sync(() => {
+    const path = Fs.mkdtempSync(Path.join(Os.tmpdir(), "indelible-e2e-"))
+    Fs.chmodSync(path, 0o755)
+    return path
+  }),
+  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+)
+
+const environment = Effect.gen(function*() {
+  const fake = yield* FakeOpenAi.serve
+  const env = {
+    DATA_DIR: yield* directory,
+    PROVIDER: "openai",
+    OPENAI_BASE_URL: fake.baseUrl,
+    OPENAI_MODEL: "fake",
+    OPENAI_EMBEDDING_MODEL: "fake",
+    OPENAI_EMBEDDING_DIMENSIONS: "8",
+    LEASE_SECONDS: "3",
+    DRAIN_SECONDS: "1"
+  }
+  return { env, fake }
+})
+
+const body = { messages: [{ role: "user", content: "I play the cello" }], user_id: "ana" }
+
+/** Hangs on the first extraction, and answers honestly ever after. */
+const hangFirst = (): FakeOpenAi.FakeOpenAi["script"] => {
+  let hung = false
+  return (received) => {
+    if (hung || received.url.includes("/embeddings")) return FakeOpenAi.honest()
+    hung = true
+    return FakeOpenAi.hang
+  }
+}
+
+const extraction = (fake: FakeOpenAi.FakeOpenAi) =>
+  Effect.sync(() => fake.received.some(({ url }) => url.includes("/chat/"))).pipe(
+    Effect.delay("10 millis"),
+    Effect.repeat({ until: (asked) => asked })
+  )
+
+describe("the process ends", () => {
+  it.live("SIGKILL in the middle of an extraction, start again: the operation finishes, once", () =>
+    Effect.gen(function*() {
+      const { env, fake } = yield* environment
+      fake.script = hangFirst()
+      const first = yield* start(env)
+      const accepted = yield* call(first, "POST", "/v1/memories", { key: "killed", body })
+      yield* extraction(fake)
+      yield* first.kill
+
+      const second = yield* start(env)
+      const event = yield* finished(second, accepted.body.event_id)
+      assert.deepInclude(event, { status: "succeeded", outcome: "stored", attempts: 2 })
+      assert.deepStrictEqual(event.usage, { reserved: 2, charged: 2, refunded: 0 })
+      const memories = yield* call(second, "GET", "/v1/memories?user_id=ana")
+      assert.deepStrictEqual(memories.body.data.map(({ memory }: { memory: string }) => memory), ["I play the cello"])
+      const { consumed, reserved } = (yield* call(second, "GET", "/v1/usage")).body
+      assert.deepStrictEqual({ consumed, reserved }, { consumed: 2, reserved: 0 })
+      const replay = yield* call(second, "POST", "/v1/memories", { key: "killed", body })
+      assert.deepInclude(replay.body, { event_id: accepted.body.event_id, replayed: true })
+      assert.strictEqual(yield* second.terminate, 0)
+    }).pipe(Effect.scoped))
+
+  it.live("SIGTERM in the middle of an extraction gives the attempt back, and the next start finishes it", () =>
+    Effect.gen(function*() {
+      const { env, fake } = yield* environment
+      fake.script = hangFirst()
+      const first = yield* start(env)
+      const accepted = yield* call(first, "POST", "/v1/memories", { key: "stopped", body })
+      yield* extraction(fake)
+      assert.strictEqual(yield* first.terminate, 0)
+
+      const second = yield* start(env)
+      const event = yield* finished(second, accepted.body.event_id)
+      assert.deepInclude(event, { status: "succeeded", attempts: 1 })
+    }).pipe(Effect.scoped))
+})
+
+describe("the start", () => {
+  it.live("a wrong value stops it with one line that names the variable and not the value", () =>
+    Effect.gen(function*() {
+      for (
+        const [env, line] of [
+          [{ PORT: "secret-port" }, "indelible: PORT must be a whole number from 0 to 65535\n"],
+          [{ PROVIDER: "magic" }, "indelible: PROVIDER must be one of local, openai\n"],
+          [{ DATABASE_URL: "mysql://u:p@h/d" }, "indelible: DATABASE_URL must be a URL that starts with postgres:// or postgresql://\n"],
+          [{ PROVIDER: "openai" }, "indelible: PROVIDER=openai needs OPENAI_MODEL and OPENAI_EMBEDDING_MODEL\n"],
+          [
+            { DATABASE_URL: "postgres://u:secret@127.0.0.1:9/d" },
+            "indelible: the database did not answer; is DATABASE_URL right, and the server up?\n"
+          ]
+        ] as const
+      ) {
+        const { code, output } = yield* run([], env)
+        assert.strictEqual(output, line)
+        assert.strictEqual(code, 1)
+      }
+    }))
+})
