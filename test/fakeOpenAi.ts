@@ -1,6 +1,6 @@
 /**
- * A server on 127.0.0.1 that speaks the OpenAI format over real sockets, and misbehaves on command. Each request meets the
- * behaviour that the script chooses for it; until told otherwise, all are answered honestly.
+ * A server on 127.0.0.1 that speaks the OpenAI format over real sockets, and misbehaves on command. Each request meets
+ * the behaviour that the script chooses for it; until told otherwise, all are answered honestly.
  */
 import { Effect, type Scope } from "effect"
 import { once } from "node:events"
@@ -75,10 +75,11 @@ export const inTurn = (...behaviours: ReadonlyArray<Behaviour>): FakeOpenAi["scr
   behaviours[count - 1] ?? honest()
 
 /** Any status and body. What is not a string is sent as JSON. */
-export const answer = (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour => (response) => {
-  const text = typeof body === "string" ? body : JSON.stringify(body)
-  response.writeHead(status, { "content-type": "application/json", ...headers }).end(text)
-}
+export const answer =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour => (response) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body)
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(text)
+  }
 
 /** A chat completion with one choice. */
 export const choice = (
@@ -97,13 +98,15 @@ export const facts = (
 ): Behaviour => says({ facts: items })
 
 /** An answer to embeddings with these vectors, in this order. */
-export const vectors = (rows: ReadonlyArray<{ readonly index: number; readonly embedding: ReadonlyArray<number> }>): Behaviour =>
+export const vectors = (
+  rows: ReadonlyArray<{ readonly index: number; readonly embedding: ReadonlyArray<number> }>
+): Behaviour =>
   answer(200, { object: "list", data: rows.map((row) => ({ object: "embedding", ...row })) })
 
 /** Each user message is one new fact; each text has a vector that depends on its letters only. */
 export const honest = (dimension = 8): Behaviour => (response, received) => {
   const behaviour = received.url.includes("/embeddings")
-    ? vectors(received.body.input.map((text: string, index: number) => ({ index, embedding: letters(text, dimension) })))
+    ? vectors([...received.body.input].map((text, index) => ({ index, embedding: letters(text, dimension) })))
     : facts(...saidBy("user", received).map((text) => ({ change: "add", text, target: null })))
   behaviour(response, received)
 }
@@ -117,7 +120,8 @@ const letters = (text: string, dimension: number): ReadonlyArray<number> => {
 /** What a role said in the conversation that a prompt quotes. */
 export const saidBy = (role: string, { body }: Received): ReadonlyArray<string> => {
   const prompt: string = body.messages.at(-1).content
-  const lines = prompt.slice(prompt.indexOf("<conversation>"), prompt.indexOf("</conversation>")).split("\n").slice(1, -1)
+  const [, conversation = ""] = /<conversation>\n([^]*)\n<\/conversation>/.exec(prompt) ?? []
+  const lines = conversation.split("\n")
   return lines.map((line) => JSON.parse(line)).filter((message) => message.role === role).map(({ content }) => content)
 }
 

@@ -1,6 +1,6 @@
 /**
- * The provider over HTTP, for OpenAI and every server that speaks its format. One call is one try: repeats belong to the
- * protocol above, and nothing that the other side says leaves this file except as a class of failure.
+ * The provider over HTTP, for OpenAI and every server that speaks its format. One call is one try, and nothing that the
+ * other side says leaves this file except as a class of failure.
  */
 import { Clock, type Duration, Effect, Layer, type Redacted, Result, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"

@@ -33,7 +33,8 @@ export const retryAfterMs = (headers: Readonly<Record<string, string | undefined
   return Number.isFinite(asked) ? Math.min(Math.max(Math.ceil(asked), 0), retryAfterMaxMs) : null
 }
 
-const isNumber = (text: string | undefined): text is string => text !== undefined && /^\d{1,15}(\.\d{1,9})?$/.test(text.trim())
+const isNumber = (text: string | undefined): text is string =>
+  text !== undefined && /^\d{1,15}(\.\d{1,9})?$/.test(text.trim())
 
 const fromNow = (after: string, now: number): number =>
   isNumber(after) ? Number(after) * 1_000 : /^[A-Z][a-z]+, .* GMT$/.test(after) ? Date.parse(after) - now : NaN
@@ -117,7 +118,7 @@ const decodeItem = Schema.decodeUnknownOption(Schema.Struct({
   target: Schema.optionalKey(Schema.Unknown)
 }))
 
-/** What cannot be used becomes a fact that the plan skips with a reason; if that is all there is, nothing was offered. */
+/** The unusable becomes a fact that the plan skips with a reason. If that is all there is, nothing was offered. */
 const usable = (items: ReadonlyArray<unknown>): ReadonlyArray<Fact> | null => {
   const facts = items.map(factOf)
   return facts.length > 0 && facts.every((fact) => fact === null)
@@ -134,17 +135,21 @@ const factOf = (item: unknown): Fact | null => {
 }
 
 /** Numbers count from one, places from zero. Anything but a number is no place at all. */
-const placeOf = (target: unknown): number | null =>
-  target === undefined || target === null ? null : Number.isSafeInteger(target) ? (target as number) - 1 : -1
+const placeOf = (target: unknown): number | null => {
+  if (target === undefined || target === null) return null
+  return typeof target === "number" && Number.isSafeInteger(target) ? target - 1 : -1
+}
 
 // One check for all numbers of a vector: a schema for each costs ten times what parsing them does.
-const Numbers = Schema.declare((value): value is ReadonlyArray<number> => Array.isArray(value) && value.every(Number.isFinite))
+const Numbers = Schema.declare((value): value is ReadonlyArray<number> =>
+  Array.isArray(value) && value.every(Number.isFinite)
+)
 const EmbeddingsAnswer = Schema.fromJsonString(Schema.Struct({
   data: Schema.Array(Schema.Struct({ index: Schema.Int, embedding: Numbers }))
 }))
 const decodeEmbeddings = Schema.decodeUnknownOption(EmbeddingsAnswer)
 
-/** One unit vector for each of `count` texts, by the index that the answer gives; null if any is missing or unusable. */
+/** One unit vector for each of `count` texts, by the index that the answer gives; null if any is missing or no good. */
 export const vectorsOf = (body: string, count: number, dimension: number): ReadonlyArray<Float32Array> | null => {
   const answer = decodeEmbeddings(body)
   if (Option.isNone(answer) || answer.value.data.length !== count) return null

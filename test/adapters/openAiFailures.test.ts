@@ -41,7 +41,7 @@ const extractions: ReadonlyArray<readonly [string, Fake.Behaviour, string, numbe
   ["facts that are strings", Fake.says({ facts: ["User lives in Paris."] }), "invalid_output", 200],
   ["other names in the facts", Fake.says({ facts: [{ action: "add", memory: "x" }] }), "invalid_output", 200],
   ["facts of another type", Fake.says({ facts: [{ change: "add", text: 7, target: null }] }), "invalid_output", 200],
-  ["a change that does not exist", Fake.says({ facts: [{ change: "merge", text: "x", target: 1 }] }), "invalid_output", 200],
+  ["an unknown change", Fake.says({ facts: [{ change: "merge", text: "x", target: 1 }] }), "invalid_output", 200],
   ["no choices", Fake.answer(200, { choices: [] }), "invalid_output", 200],
   ["a body that is not JSON", Fake.answer(200, `<html>${canary}</html>`), "invalid_output", 200],
   ["a 204", Fake.answer(204, ""), "invalid_output", 204],

@@ -54,6 +54,11 @@ export const refusal = (status: number, code: string | null = null, headers: Rec
   Fake.answer(status, { error: { message: `upstream: ${canary}`, type: "error", code } }, headers)
 
 /** One fact, as a model offers it. */
-export const offer: { readonly facts: ReadonlyArray<Fact> } = { facts: [{ change: "add", text: "User lives in Paris.", target: null }] }
+export const offer: { readonly facts: ReadonlyArray<Fact> } = {
+  facts: [{ change: "add", text: "User lives in Paris.", target: null }]
+}
 
-export const vector = (index: number, embedding: ReadonlyArray<number> = [1, 2, 3, 4, 5, 6, 7, 8]) => ({ index, embedding })
+export const vector = (index: number, embedding: ReadonlyArray<number> = [1, 2, 3, 4, 5, 6, 7, 8]) => ({
+  index,
+  embedding
+})
