@@ -56,13 +56,14 @@ export const makeReads = (sql: PgClient.PgClient): Reads => {
       // `ts_rank_cd`, which for words joined by "or" prefers one word four times to two words that were asked for.
       const written = sql`websearch_to_tsquery('english', left(${text}, ${sql.literal(String(queryMaxLength))}))`
       const relaxed = sql`replace(querytree(${written}), ' & ', ' | ')::tsquery`
+      // Not prepared: how many memories hold a word decides how it is looked for, and a plan for any word knows neither.
       return outcome(sql`select id from (
           select m.id, m.words from memories m
           where ${inScope(sql, search.workspaceId, search.scope)} and m.metadata @> ${sql.json(search.metadata)}
             and m.words @@ ${relaxed}
           order by m.id desc limit ${rankedMax}
         ) found
-        order by words @@ ${written} desc, ts_rank(words, ${relaxed}) desc, id desc limit ${search.limit}`).pipe(
+        order by words @@ ${written} desc, ts_rank(words, ${relaxed}) desc, id desc limit ${search.limit}`.unprepared).pipe(
         Effect.map((rows) => decodeIds(rows).map(({ id }) => id))
       )
     },

@@ -54,17 +54,18 @@ export const layer = Layer.effect(
       const similarity = sql`1 - (v.embedding <=> ${wanted}::vector)`
       const [{ count }] = decodeCount(yield* sql`select count(*)::int4 as count
         from (select from memories m where ${scope} limit ${exactSearchMax + 1}) counted`.pipe(answered("unavailable")))
-      // Ordered by similarity and not by distance, which the planner would look up in the graph.
+      // Ordered by similarity and not by distance, which the planner would look up in the graph. Neither is prepared: the
+      // size of the scope decides how it is searched.
       const each = sql`select m.id, ${similarity} as score from memories m
         join memory_vectors_hnsw v on v.workspace_id = m.workspace_id and v.memory_id = m.id
-        where ${scope} order by score desc, m.id desc limit ${query.limit}`
+        where ${scope} order by score desc, m.id desc limit ${query.limit}`.unprepared
       const walk = transaction.run(Effect.andThen(
         outcome(sql`select set_config('hnsw.iterative_scan', 'strict_order', true),
           set_config('hnsw.max_scan_tuples', ${String(scanMax)}, true),
           set_config('hnsw.ef_search', ${String(Math.max(1, Math.min(query.limit, candidatesMax)))}, true)`),
         outcome(sql`select m.id, ${similarity} as score from memory_vectors_hnsw v
           join memories m on m.workspace_id = v.workspace_id and m.id = v.memory_id
-          where ${scope} order by v.embedding <=> ${wanted}::vector limit ${query.limit}`)
+          where ${scope} order by v.embedding <=> ${wanted}::vector limit ${query.limit}`.unprepared)
       ))
       return decodeHits(yield* (count <= exactSearchMax ? each : walk).pipe(answered("unavailable")))
     })
