@@ -3,11 +3,11 @@ import { SchemaIssue } from "effect"
 import { problemsMax } from "../domain/Problem.ts"
 import type { Fault } from "./Problems.ts"
 
-const headerNames: Record<string, string> = {
-  "idempotency-key": "Idempotency-Key",
-  "if-match": "If-Match",
-  prefer: "Prefer"
-}
+const headerNames = new Map([
+  ["idempotency-key", "Idempotency-Key"],
+  ["if-match", "If-Match"],
+  ["prefer", "Prefer"]
+])
 
 const nameMaxLength = 64
 
@@ -32,5 +32,5 @@ export const faultsOf = (issue: SchemaIssue.Issue): ReadonlyArray<Fault> =>
   format(issue).issues.slice(0, problemsMax).map(({ message, path = [] }) => {
     const first = path[0]
     const name = shorten(String(typeof first === "object" ? first.key : first ?? ""))
-    return { path: headerNames[name] ?? name, message: message.replace(/^Expected /, "must be ") }
+    return { path: headerNames.get(name) ?? name, message: message.replace(/^Expected /, "must be ") }
   })

@@ -18,3 +18,11 @@ export const cursorMaxLength = 256
 export const retryAfterMaxSeconds = 60
 /** How long a caller is asked to stay away after 503, in seconds. */
 export const comeBackSeconds = 1
+/** How long the headers, and the whole, of a request may take to arrive, in milliseconds. */
+export const headersTimeoutMs = 15_000
+export const requestTimeoutMs = 60_000
+/** How long an idle connection is kept, in milliseconds: longer than proxies do, so that they close first. */
+export const keepAliveTimeoutMs = 65_000
+/** How often those bounds are looked at, and how long a refused connection may linger, in milliseconds. */
+export const timeoutCheckMs = 5_000
+export const lingerMs = 1_000

@@ -10,8 +10,10 @@ import { InternalProblem, MalformedRequest, MethodNotAllowed, NotFoundProblem } 
 import { refuse } from "./Refuse.ts"
 import { allowedMethods } from "./RouteTable.ts"
 
-/** The response to a cause. A defect is logged here, once. */
-export const answerCause = Effect.fnUntraced(function*(cause: Cause.Cause<unknown>) {
+/** The response to a cause. A defect is logged here, once, and one that comes up here is a defect like any other. */
+export const answerCause = (cause: Cause.Cause<unknown>) => Effect.catchCause(answerMishap(cause), answerDefect)
+
+const answerMishap = Effect.fnUntraced(function*(cause: Cause.Cause<unknown>) {
   const { id } = yield* CurrentRequest
   const reason = cause.reasons.find((reason) => reason._tag !== "Interrupt")
   if (reason === undefined) return yield* interrupted(cause)
@@ -23,6 +25,11 @@ export const answerCause = Effect.fnUntraced(function*(cause: Cause.Cause<unknow
   if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
     return yield* noRoute(id, error.reason)
   }
+  return yield* answerDefect(cause)
+})
+
+const answerDefect = Effect.fnUntraced(function*(cause: Cause.Cause<unknown>) {
+  const { id } = yield* CurrentRequest
   yield* Effect.logError("defect").pipe(Effect.annotateLogs("defect", describe(cause)))
   return yield* render(
     new InternalProblem({

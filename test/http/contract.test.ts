@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
+import { readFileSync } from "node:fs"
 import { ComeBackLater, VersionConflict } from "../../src/domain/Refusal.ts"
 import { Api } from "../../src/http/Api.ts"
 import { finishedEvent, memory, memoryId, operationId, receipt, serve } from "./harness.ts"
@@ -144,7 +145,28 @@ describe("the documentation page", () => {
     }))
 })
 
+/** The files that a module loads, itself included: types are erased, and load nothing. */
+const loadedBy = (url: URL, seen = new Set<string>()): ReadonlySet<string> => {
+  if (seen.has(url.pathname)) return seen
+  seen.add(url.pathname)
+  const source = readFileSync(url, "utf8")
+  for (const [, path] of source.matchAll(/^(?:import|export) (?!type )[^"]*from "(\.[^"]+)"/gm)) {
+    loadedBy(new URL(path!, url), seen)
+  }
+  return seen
+}
+
 describe("a client made from the contract", () => {
+  it("loads no server code: nothing but the domain and the contract itself", () => {
+    const api = new URL("../../src/http/Api.ts", import.meta.url)
+    const loaded = [...loadedBy(api)].map((path) => path.split("/src/")[1]!)
+    assert.includeMembers(loaded, ["http/MemoriesApi.ts", "http/Problems.ts", "domain/Command.ts"])
+    for (const path of loaded) {
+      assert.match(path, /^(?:domain|http)\//)
+      assert.notMatch(path, /Handlers|Server|Edge|Authenticate\.ts|Body|Refuse/)
+    }
+  })
+
   const client = Effect.fnUntraced(function*(port: number) {
     return yield* HttpApiClient.make(Api, {
       transformClient: HttpClient.mapRequest((request) =>

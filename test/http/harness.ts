@@ -1,12 +1,12 @@
 /** The real edge on a loopback port, over services that a test scripts, with every log line kept. */
-import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer, Logger, Redacted, References, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServer } from "effect/http"
-import { createServer, type IncomingMessage, request as httpRequest } from "node:http"
+import { type IncomingMessage, request as httpRequest } from "node:http"
 import { ApiKeyId, MemoryId, OperationId, Sha256Hex, Timestamp, WorkspaceId } from "../../src/domain/Ids.ts"
 import type { Memory } from "../../src/domain/Memory.ts"
 import { Drain } from "../../src/http/Drain.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Server from "../../src/http/Server.ts"
 import { type ApiKey, ApiKeys, KeyScope } from "../../src/services/ApiKeys.ts"
 import { Commands } from "../../src/services/Commands.ts"
@@ -138,7 +138,10 @@ export interface Served {
 const ready: Readiness["Service"] = { check: Effect.succeed({ ready: true, checks: { storage: "ok" } }) }
 
 /** Starts the edge over these fakes; whatever a test does not script is a defect when it is called. */
-export const serve = Effect.fnUntraced(function*(fakes: Fakes = {}): Effect.fn.Return<Served, never, Scope.Scope> {
+export const serve = Effect.fnUntraced(function*(
+  fakes: Fakes = {},
+  options?: Pick<NodeServer.Options, "timeouts">
+): Effect.fn.Return<Served, never, Scope.Scope> {
   const logs: Array<LogLine> = []
   const logger = Logger.make((line) => {
     logs.push({
@@ -154,12 +157,12 @@ export const serve = Effect.fnUntraced(function*(fakes: Fakes = {}): Effect.fn.R
     Layer.mock(Memories, fakes.memories ?? {}),
     Layer.mock(Retries, fakes.retries ?? {}),
     Layer.mock(Usage, fakes.usage ?? {}),
-    Layer.succeed(Readiness, Readiness.of(fakes.readiness ?? ready)),
-    SecureRandom.layerWebCrypto
+    Layer.succeed(Readiness, Readiness.of(fakes.readiness ?? ready))
   )
   const context = yield* Layer.build(Server.layer.pipe(
     Layer.provide(services),
-    Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+    Layer.provideMerge(NodeServer.layer({ port: 0, host: "127.0.0.1", ...options })),
+    Layer.provide(SecureRandom.layerWebCrypto),
     Layer.provide(Logger.layer([logger]))
   )).pipe(Effect.orDie)
   const { address } = Context.get(context, HttpServer.HttpServer)

@@ -55,6 +55,8 @@ const table: ReadonlyArray<Row> = [
     "invalid_input",
     "infer"
   ],
+  ["a parameter named like a method of objects", get("/v1/events?constructor=1"), 400, "invalid_input", "constructor"],
+  ["a parameter named like a prototype", get("/v1/events?__proto__=1"), 400, "invalid_input", "__proto__"],
   ["an empty scope id in a query", get("/v1/memories?user_id="), 400, "invalid_input", "user_id"],
   ["NUL in a query", get("/v1/memories?user_id=a%00b"), 400, "invalid_input", "user_id"],
   ["a status that is none", get("/v1/events?status=done"), 400, "invalid_input", "status"],

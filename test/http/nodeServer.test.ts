@@ -1,0 +1,65 @@
+/** What never becomes a request is answered too. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { connect } from "node:net"
+import { serve } from "./harness.ts"
+
+/** Sends bytes on one connection and returns everything that came back until it ended. */
+const raw = (port: number, bytes: string): Effect.Effect<string> =>
+  Effect.callback<string>((resume) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(bytes))
+    let received = ""
+    socket.on("data", (part) => {
+      received += part.toString("utf8")
+    })
+    socket.on("end", () => resume(Effect.succeed(received)))
+    socket.on("error", (error) => resume(Effect.die(error)))
+    return Effect.sync(() => socket.destroy())
+  })
+
+const problemIn = (received: string) => {
+  const [head, body] = received.slice(received.indexOf("HTTP/1.1 4")).split("\r\n\r\n") as [string, string]
+  const problem = JSON.parse(body)
+  assert.include(head, "Content-Type: application/problem+json")
+  assert.include(head, `X-Request-Id: ${problem.request_id}`)
+  assert.include(head, `Content-Length: ${body.length}\r\n`)
+  assert.include(head, "Connection: close")
+  return problem
+}
+
+const good = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+
+describe("bytes that are no request", () => {
+  it.live("are answered with a problem, also after a request that was one", () =>
+    Effect.gen(function*() {
+      const { port } = yield* serve()
+      for (const before of ["", good]) {
+        const received = yield* raw(port, `${before}canary-0b5e\r\n\r\n`)
+        assert.deepInclude(problemIn(received), { status: 400, code: "malformed_http", retryable: false })
+        assert.notInclude(received, "canary-0b5e")
+        assert.strictEqual(received.includes("HTTP/1.1 200 OK"), before !== "")
+      }
+    }))
+
+  it.live("a body that does not arrive in time is 408, and its connection ends", () =>
+    Effect.gen(function*() {
+      const timeouts = { connectionsCheckingInterval: 20, headersTimeout: 50, requestTimeout: 50 }
+      const { port } = yield* serve({}, { timeouts })
+      const head = [
+        "POST /v1/memories HTTP/1.1",
+        "Host: a",
+        "Authorization: Bearer all",
+        "Content-Type: application/json",
+        "Content-Length: 100"
+      ]
+      const received = yield* raw(port, `${head.join("\r\n")}\r\n\r\n{`)
+      assert.deepInclude(problemIn(received), { status: 408, code: "request_timeout", retryable: true })
+    }))
+
+  it.live("headers beyond all bounds are 431", () =>
+    Effect.gen(function*() {
+      const { port } = yield* serve()
+      const received = yield* raw(port, `GET /healthz HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(40_000)}\r\n\r\n`)
+      assert.deepInclude(problemIn(received), { status: 431, code: "headers_too_large" })
+    }))
+})
