@@ -1,6 +1,6 @@
 /** Starts the service: `--role all|api|worker`. What keeps it from starting is told in one line. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Console, Effect, Layer, Logger, References } from "effect"
+import { Cause, Console, Effect, Exit, Layer, Logger, References, type Runtime } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Configuration from "./adapters/Configuration.ts"
 import * as App from "./app.ts"
@@ -29,4 +29,10 @@ const serve = Command.make("indelible", {
     )
   )).pipe(Command.withDescription("Memory writes for AI agents that survive retries"))
 
-NodeRuntime.runMain(Command.run(serve, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer)))
+/** A stop that was asked for is a success: supervisors would take anything else for a crash. */
+const teardown: Runtime.Teardown = (exit, onExit) =>
+  onExit(
+    Exit.isSuccess(exit) ? Number(process.exitCode ?? 0) : Cause.hasInterruptsOnly(exit.cause) ? 0 : 1
+  )
+
+NodeRuntime.runMain(Command.run(serve, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer)), { teardown })

@@ -26,16 +26,20 @@ export const run = Effect.fnUntraced(function*(config: Configuration) {
   }
 })
 
-/** The random key of this data directory: made once, kept for its owner only, and shown at every start. */
+/** The random key of this data directory: made once, shown once, and kept for its owner only. */
 const keptSecret = Effect.fnUntraced(function*(dataDir: string) {
   const file = Path.join(dataDir, "api-key")
   const kept = yield* Effect.try({
     try: () => Fs.existsSync(file) ? Fs.readFileSync(file, "utf8").trim() : null,
     catch: () => new ConfigurationError({ message: `DATA_DIR is not usable: ${file} cannot be read` })
   })
-  const fresh = `ind_${Buffer.from(yield* (yield* SecureRandom.SecureRandom).randomBytes(32)).toString("base64url")}`
-  const secret = kept === null || kept === "" ? yield* keep(file, fresh) : kept
-  yield* Console.log(`API key of workspace ${workspaceId}: ${secret}  (kept in ${file})`)
+  if (kept !== null && kept !== "") {
+    yield* Console.log(`The API key of workspace ${workspaceId} is in ${file}`)
+    return Redacted.make(kept)
+  }
+  const bytes = yield* (yield* SecureRandom.SecureRandom).randomBytes(32)
+  const secret = yield* keep(file, `ind_${Buffer.from(bytes).toString("base64url")}`)
+  yield* Console.log(`API key of workspace ${workspaceId}, shown this once and kept in ${file}: ${secret}`)
   return Redacted.make(secret)
 })
 
