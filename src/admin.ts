@@ -6,20 +6,20 @@ import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, DateTime, Effect, Layer, Logger, Redacted, References, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Configuration from "./adapters/Configuration.ts"
-import * as App from "./app.ts"
 import { ApiKeyId, OperationId, WorkspaceId } from "./domain/Ids.ts"
 import { NotFound } from "./domain/Refusal.ts"
 import { type ApiKey, ApiKeys, KeyScope } from "./services/ApiKeys.ts"
 import { Events } from "./services/Events.ts"
 import { Ledger } from "./services/Ledger.ts"
 import { startFailure } from "./startFailure.ts"
+import { openDatabase, storage } from "./storage.ts"
 
 /** Runs on the database that the environment names, with nothing but storage. */
 const withStorage = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Ledger | Events>) =>
   Effect.gen(function*() {
     const config = yield* Configuration.load(process.env)
-    const { url } = yield* App.openDatabase(config, { beside: true })
-    const ports = Events.layer.pipe(Layer.provideMerge(App.storage(config, url)))
+    const { url } = yield* openDatabase(config, { beside: true })
+    const ports = Events.layer.pipe(Layer.provideMerge(storage(config, url)))
     return yield* effect.pipe(Effect.provide(ports))
   }).pipe(
     Effect.scoped,

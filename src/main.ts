@@ -5,6 +5,7 @@ import { Command, Flag } from "effect/cli"
 import * as Configuration from "./adapters/Configuration.ts"
 import * as App from "./app.ts"
 import { startFailure } from "./startFailure.ts"
+import { openDatabase } from "./storage.ts"
 
 const serve = Command.make("indelible", {
   role: Flag.Literals("role", App.roles).pipe(
@@ -15,7 +16,7 @@ const serve = Command.make("indelible", {
   Effect.gen(function*() {
     const config = yield* Configuration.load(process.env)
     const run = Effect.gen(function*() {
-      const { url, watch } = yield* App.openDatabase(config)
+      const { url, watch } = yield* openDatabase(config)
       yield* Layer.build(App.layer(config, role, url))
       return yield* watch
     })

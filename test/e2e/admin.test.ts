@@ -1,0 +1,91 @@
+/** The operator's command line, on a database and beside a running service; and documents that name what there is. */
+import { assert, describe, it, layer } from "@effect/vitest"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted } from "effect"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { variables } from "../../src/adapters/Configuration.ts"
+import { PgTest } from "../postgres.ts"
+import { apiKey, call, run, start } from "./process.ts"
+
+const root = Path.join(import.meta.dirname, "../..")
+
+describe("npm run admin", () => {
+  layer(PgTest.layer, { excludeTestServices: true })("on a database", (it) => {
+    it.effect("makes a workspace with a key and credit that work at once, and a revoked key works no more", () =>
+      Effect.gen(function*() {
+        const { url } = yield* PgTest
+        const env = { DATABASE_URL: Redacted.value(url) }
+        const admin = (...args: ReadonlyArray<string>) => run(["admin", ...args], env)
+        const api = yield* start({ ...env, PROVIDER: "local" }, "api")
+
+        assert.include((yield* admin("workspace", "make", "acme")).output, "Made workspace acme")
+        assert.include((yield* admin("workspace", "make", "acme")).output, "exists already")
+        const made = yield* admin("key", "make", "acme", "--label", "ci", "--scope", "memories:write", "--scope", "events:read")
+        const [, id] = /^([0-9a-z]{12}) {2}ci {2}memories:write,events:read/m.exec(made.output) ?? []
+        const [, secret] = /shown this once: (\S+)/.exec(made.output) ?? []
+        assert.isString(id)
+        const headers = { authorization: `Bearer ${secret}` }
+        const body = { content: "I like tea", user_id: "ana" }
+
+        assert.strictEqual((yield* call(api, "POST", "/v1/memories", { key: "k", body, headers })).status, 402)
+        const granted = yield* admin("credit", "grant", "acme", "10", "--reference", "invoice-1")
+        assert.include(granted.output, "available 10, reserved 0, consumed 0, issued 10")
+        assert.include((yield* admin("credit", "grant", "acme", "10", "--reference", "invoice-1")).output, "Nothing granted")
+        const accepted = yield* call(api, "POST", "/v1/memories", { key: "k", body, headers })
+        assert.strictEqual(accepted.status, 202)
+        assert.strictEqual((yield* call(api, "GET", "/v1/usage", { headers })).status, 403)
+
+        const shown = JSON.parse((yield* admin("operation", "show", "acme", accepted.body.event_id)).output)
+        assert.deepInclude(shown, { id: accepted.body.event_id, status: "pending", type: "memory.infer" })
+        assert.notInclude(JSON.stringify(shown), "tea")
+        assert.match(shown.createdAt, /^\d{4}-\d\d-\d\dT/)
+
+        assert.include((yield* admin("key", "list", "acme")).output, `${id}  ci`)
+        assert.include((yield* admin("key", "revoke", "acme", id!)).output, "revoked ")
+        assert.strictEqual((yield* call(api, "GET", "/v1/events", { headers })).status, 401)
+        const rows = yield* (yield* PgClient.PgClient)`select * from api_keys`
+        assert.notInclude(JSON.stringify(rows), secret!)
+        assert.notInclude(JSON.stringify(rows), apiKey)
+      }))
+
+    it.effect("what does not exist, or cannot be, is one line and an exit code", () =>
+      Effect.gen(function*() {
+        const { url } = yield* PgTest
+        const env = { DATABASE_URL: Redacted.value(url) }
+        const admin = (...args: ReadonlyArray<string>) => run(["admin", ...args], env)
+        assert.deepStrictEqual(yield* admin("key", "list", "nobody"), {
+          code: 1,
+          output: "indelible admin: there is no such workspace\n"
+        })
+        assert.strictEqual((yield* admin("workspace", "make", "Not A Name")).code, 1)
+        assert.strictEqual((yield* admin("credit", "grant", "nobody", "-5", "--reference", "x")).code, 1)
+        assert.deepStrictEqual(yield* admin("operation", "show", "nobody", "01900000-0000-7000-8000-000000000000"), {
+          code: 1,
+          output: "indelible admin: there is no such event\n"
+        })
+      }))
+  })
+})
+
+describe("documents", () => {
+  it("the README and the example environment name every variable that is read, and no other", () => {
+    const readme = Fs.readFileSync(Path.join(root, "README.md"), "utf8")
+    const example = Fs.readFileSync(Path.join(root, ".env.example"), "utf8")
+    const named = [...example.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name!)
+    assert.deepStrictEqual(named.toSorted(), [...variables].toSorted())
+    assert.isEmpty(variables.filter((name) => !readme.includes(`\`${name}\``)))
+  })
+
+  it("every row of the crash table names a test that exists", () => {
+    const text = Fs.readFileSync(Path.join(root, "ARCHITECTURE.md"), "utf8")
+    const table = text.slice(text.indexOf("| transaction, or gap"))
+    const rows = table.slice(0, table.indexOf("\n\n")).split("\n").slice(2)
+    assert.isAbove(rows.length, 15)
+    for (const row of rows) {
+      const [, file, name] = /`([a-z/]+)`: (.+?) \|$/.exec(row) ?? []
+      assert.isString(file, `no test is named in: ${row}`)
+      assert.include(Fs.readFileSync(Path.join(root, "test", `${file}.test.ts`), "utf8"), name!, row)
+    }
+  })
+})
