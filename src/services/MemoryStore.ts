@@ -44,8 +44,8 @@ export interface MemoryStore {
   readonly lock: (refs: ReadonlyArray<MemoryRef>) => Effect.Effect<ReadonlyArray<Memory>, OutcomeUnknown>
   /**
    * Writes these versions with a history row and a pending projection each, in one statement. Guarded: an add whose id
-   * exists, or a change whose memory is not one version behind, is not written. Returns what was written. Deleting
-   * erases the text of every version.
+   * exists, or a change whose memory is deleted or not one version behind, is not written; of several writes of one
+   * memory the first counts. Returns what was written. Deleting erases the text of every version.
    */
   readonly write: (writes: ReadonlyArray<MemoryWrite>) => Effect.Effect<ReadonlyArray<MemoryRef>, OutcomeUnknown>
   readonly get: (refs: ReadonlyArray<MemoryRef>) => Effect.Effect<ReadonlyArray<Memory>, OutcomeUnknown>
@@ -63,7 +63,7 @@ export interface MemoryStore {
   readonly claimProjections: (limit: number, leaseMs: number) => Effect.Effect<ReadonlyArray<ClaimedProjection>, OutcomeUnknown>
   /** Done: these are in the index, or have no place in it. */
   readonly finishProjections: (done: ReadonlyArray<Projection>) => Effect.Effect<void, OutcomeUnknown>
-  /** Not done: try again in `delayMs`, by the database clock. */
+  /** Not done: try again in `delayMs`, by the database clock. Ignored when somebody else has claimed the row since. */
   readonly postponeProjections: (
     rows: ReadonlyArray<{ readonly projection: Projection; readonly delayMs: number }>
   ) => Effect.Effect<void, OutcomeUnknown>

@@ -1,7 +1,7 @@
 /** `MemoryStore` on a real Postgres and on PGlite, and what only a database can get wrong. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Layer } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { LeasePool } from "../../src/adapters/PgDatabase.ts"
 import * as PgStore from "../../src/adapters/PgStore.ts"
 import { contains } from "../../src/domain/Containment.ts"
@@ -49,18 +49,35 @@ layer(postgres, { excludeTestServices: true })("PgMemoryStore", (it) => {
       })
   )
 
-  it.effect("writes in opposite orders do not deadlock", () =>
+  it.effect.each(["lock", "write"] as const)("%s takes its rows in one order, whatever order they come in", (how) =>
     Effect.gen(function*() {
+      const sql = yield* PgClient.PgClient
       const { memories } = yield* Store
       const workspaceId = workspaceOf("orders")
       yield* open(workspaceId)
-      const all = Array.from({ length: 40 }, (_, n) => added(workspaceId, `memory ${n}`))
-      yield* memories.write(all.map(add))
-      const changes = all.map((memory) => update(memory, "changed"))
-      const written = yield* Effect.all([memories.write(changes), memories.write(changes.toReversed())], {
-        concurrency: "unbounded"
-      })
-      assert.strictEqual(written.flat().length, all.length)
+      const all = Array.from({ length: 9 }, (_, n) => added(workspaceId, `memory ${n}`))
+      const shuffled = [7, 2, 8, 0, 4, 6, 1, 5, 3].map((place) => all[place]!)
+      yield* Effect.forEach(shuffled, (memory) => memories.write([add(memory)]))
+      const [held, blocked] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const holder = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
+        yield* memories.lock([all[4]!])
+        yield* Deferred.succeed(held, undefined)
+        yield* Deferred.await(blocked)
+      })))
+      yield* Deferred.await(held)
+      const taker = yield* Effect.forkChild(
+        how === "lock" ? memories.lock(shuffled) : memories.write(shuffled.map((memory) => update(memory, "changed")))
+      )
+      yield* Effect.repeat(
+        sql`select from pg_stat_activity where cardinality(pg_blocking_pids(pid)) > 0 and query like '%memories%'`,
+        { until: (rows) => rows.length > 0 }
+      )
+      const free = yield* sql<{ readonly text: string }>`select text from memories
+        where workspace_id = ${workspaceId} order by id for no key update skip locked`
+      assert.deepStrictEqual(free.map(({ text }) => text), ["memory 5", "memory 6", "memory 7", "memory 8"])
+      yield* Deferred.succeed(blocked, undefined)
+      yield* Fiber.join(holder)
+      assert.strictEqual((yield* Fiber.join(taker)).length, 9)
     }))
 
   it.effect("nobody rewrites history", () =>

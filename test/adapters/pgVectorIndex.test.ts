@@ -84,6 +84,20 @@ layer(PgVectorIndex.layer.pipe(Layer.provideMerge(postgres), Layer.provide(model
         assert.deepStrictEqual(yield* putDuring(remove), [])
       }))
 
+    it.effect("a put of a tombstone leaves no vector", () =>
+      Effect.gen(function*() {
+        const sql = yield* PgClient.PgClient
+        const { memories } = yield* Store
+        const workspaceId = workspaceOf("tombstone")
+        yield* open(workspaceId)
+        const memory = added(workspaceId, "one")
+        const gone = remove(memory).memory
+        yield* memories.write([add(memory)])
+        yield* memories.write([{ change: "delete", memory: gone }])
+        yield* (yield* VectorIndex).put([{ ...gone, vector: east }])
+        assert.deepStrictEqual(yield* sql`select from memory_vectors where memory_id = ${memory.id}::uuid`, [])
+      }))
+
     it.effect("a put that meets an edit about to commit leaves no vector of the old version", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* putDuring((memory) => update(memory, "two")), [])
@@ -153,6 +167,7 @@ it.live("after a reset the next start has every live memory embedded anew, and t
     const { index } = yield* start(PgVectorIndex.layer, Models.layer("second", 8))
     const late = yield* Effect.flip(old.index.put([{ ...live, vector: east }]))
     assert.strictEqual(late.reason, "unavailable")
+    assert.deepStrictEqual(yield* (yield* PgClient.PgClient)`select from memory_vectors`, [])
     const wide = new Float32Array(8).fill(1)
     assert.strictEqual(yield* project(index, wide), 1)
     assert.deepStrictEqual((yield* index.search({ ...search, vector: wide })).map(({ id }) => id), [live.id])
