@@ -3,9 +3,11 @@
  * environment names or on the one in the data directory.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import type { PgClient } from "@effect/sql-pg"
 import { Console, DateTime, Effect, Layer, Logger, Redacted, References, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Configuration from "./adapters/Configuration.ts"
+import * as PgVectorTable from "./adapters/PgVectorTable.ts"
 import { ApiKeyId, OperationId, WorkspaceId } from "./domain/Ids.ts"
 import { NotFound } from "./domain/Refusal.ts"
 import { type ApiKey, ApiKeys, KeyScope } from "./services/ApiKeys.ts"
@@ -15,7 +17,7 @@ import { startFailure } from "./startFailure.ts"
 import { openDatabase, storage } from "./storage.ts"
 
 /** Runs on the database that the environment names, with nothing but storage. */
-const withStorage = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Ledger | Events>) =>
+const withStorage = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Ledger | Events | PgClient.PgClient>) =>
   Effect.gen(function*() {
     const config = yield* Configuration.load(process.env)
     const { url } = yield* openDatabase(config, { beside: true })
@@ -110,6 +112,12 @@ const showOperation = Command.make("show", {
     yield* Console.log(JSON.stringify(shown, printable, 2))
   }))).pipe(Command.withDescription("Show an operation: state, attempts, evidence, money; never a text"))
 
+const resetIndex = Command.make("reset", {}, () =>
+  withStorage(Effect.gen(function*() {
+    yield* PgVectorTable.reset
+    yield* Console.log("Every vector is forgotten. Start the service anew: it projects every live memory again.")
+  }))).pipe(Command.withDescription("Forget the vector index, before a start with another embedding model"))
+
 const keyLine = (key: ApiKey): string =>
   [
     key.id,
@@ -130,6 +138,7 @@ const admin = Command.make("admin").pipe(
     Command.make("workspace").pipe(Command.withDescription("Workspaces"), Command.withSubcommands([makeWorkspace])),
     Command.make("key").pipe(Command.withDescription("API keys"), Command.withSubcommands([makeKey, listKeys, revokeKey])),
     Command.make("credit").pipe(Command.withDescription("Credit"), Command.withSubcommands([grantCredit])),
+    Command.make("index").pipe(Command.withDescription("The vector index"), Command.withSubcommands([resetIndex])),
     Command.make("operation").pipe(Command.withDescription("Operations"), Command.withSubcommands([showOperation]))
   ])
 )

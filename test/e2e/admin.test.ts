@@ -68,6 +68,32 @@ describe("npm run admin", () => {
   })
 })
 
+describe("the embedding model changes", () => {
+  layer(PgTest.layer, { excludeTestServices: true })("under a database", (it) => {
+    it.effect("the start is refused in one line before anything is written, until the index is reset", () =>
+      Effect.gen(function*() {
+        const { url } = yield* PgTest
+        const sql = yield* PgClient.PgClient
+        const model = (dimensions: string) => ({
+          DATABASE_URL: Redacted.value(url),
+          PROVIDER: "openai",
+          OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
+          OPENAI_MODEL: "fake",
+          OPENAI_EMBEDDING_MODEL: "fake",
+          OPENAI_EMBEDDING_DIMENSIONS: dimensions
+        })
+        yield* Effect.scoped(start(model("8"), "worker"))
+        const refused = yield* run(["--role", "worker"], model("16"))
+        assert.strictEqual(refused.code, 1)
+        assert.match(refused.output.trim().split("\n").at(-1)!, /^indelible: .*reset the index/)
+        assert.deepStrictEqual(yield* sql`select dimension from vector_meta`, [{ dimension: 8 }])
+        assert.strictEqual((yield* run(["admin", "index", "reset"], model("16"))).code, 0)
+        yield* Effect.scoped(start(model("16"), "worker"))
+        assert.deepStrictEqual(yield* sql`select dimension from vector_meta`, [{ dimension: 16 }])
+      }))
+  })
+})
+
 describe("documents", () => {
   it("the README and the example environment name every variable that is read, and no other", () => {
     const readme = Fs.readFileSync(Path.join(root, "README.md"), "utf8")
