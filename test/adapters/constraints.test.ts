@@ -167,7 +167,7 @@ const money: ReadonlyArray<Case> = [
   ["a balance never moves by itself", "balances_move_by_transfers",
     [grant(5), "update accounts set available = 6, issued = 6"]],
   ["no account opens with money in it", "accounts_open_empty",
-    ["insert into workspaces values ('v')", "insert into accounts (workspace_id, available, issued) values ('v', 5, 5)"]],
+    ["insert into workspaces values ('v')", "insert into accounts values ('v', 5, 0, 0, 5)"]],
   ["no account is removed", "balances_move_by_transfers", [grant(5), "delete from accounts"]],
   ["no money moves without an account", "transfer_has_an_account",
     ["insert into workspaces values ('v')", grant(5, "gift", "v")]],
