@@ -46,7 +46,6 @@ export const session = (url: Redacted.Redacted, applicationName: string) => ({
     statement_timeout: "30s",
     lock_timeout: "10s",
     idle_in_transaction_session_timeout: "60s",
-    enable_seqscan: "off", enable_hashjoin: "off", enable_mergejoin: "off",
     timezone: "UTC",
     // Compiling pays for reports. Ours are short, and would be compiled when their cost is misjudged.
     jit: "off"
