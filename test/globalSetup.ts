@@ -5,6 +5,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
+import { spawn } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Net from "node:net"
 import * as Os from "node:os"
@@ -29,8 +30,19 @@ const server = Effect.gen(function*() {
     (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
   )
   Fs.chmodSync(dataDir, 0o711)
-  return Redacted.value((yield* make({ dataDir, durable: false, maxConnections: 300 })).url)
+  const { url } = yield* make({ dataDir, durable: false, maxConnections: 300 })
+  yield* Effect.sync(() => endWithThisProcess(dataDir))
+  return Redacted.value(url)
 })
+
+/**
+ * An interrupted run tears nothing down, and a killed one cannot. So somebody waits for this process to be gone,
+ * however it goes, and ends what is left.
+ */
+const endWithThisProcess = (dataDir: string): void => {
+  const script = 'cat >/dev/null; kill -QUIT "$(head -n 1 "$0/postgres/data/postmaster.pid")" && rm -rf "$0"'
+  spawn("sh", ["-c", script, dataDir], { detached: true, stdio: ["pipe", "ignore", "ignore"] }).unref()
+}
 
 /** A migrated database that every test database is copied from. */
 const template = Effect.gen(function*() {
