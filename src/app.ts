@@ -5,6 +5,7 @@ import * as Bootstrap from "./adapters/Bootstrap.ts"
 import type { Configuration } from "./adapters/Configuration.ts"
 import * as LocalProvider from "./adapters/LocalProvider.ts"
 import * as OpenAiProvider from "./adapters/OpenAiProvider.ts"
+import * as PgStatistics from "./adapters/PgStatistics.ts"
 import * as PgVectorIndexAuto from "./adapters/PgVectorIndexAuto.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Server from "./http/Server.ts"
@@ -51,5 +52,6 @@ export const layer = (config: Configuration, role: Role, url: Redacted.Redacted)
     : worker).pipe(
       Layer.provide(PgVectorIndexAuto.layer),
       Layer.provide(provider(config)),
+      Layer.merge(PgStatistics.layer),
       Layer.provide(storage(config, url))
     )
