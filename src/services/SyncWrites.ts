@@ -49,8 +49,6 @@ export const prices = (settings: SettingsShape): Record<Money.Price["policy"], M
   "verbatim-add": { policy: "verbatim-add", stored: Number(settings.prices.verbatimAdd), noMemory: 0 }
 })
 
-export const replayOf = replay
-
 const encoder = new TextEncoder()
 
 /** What is kept to explain a command that is about to be accepted. */
