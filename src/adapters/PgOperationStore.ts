@@ -1,6 +1,6 @@
 /** `OperationStore` on Postgres: set-based statements, leases by the database clock, every wait in one lock order. */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Schema } from "effect"
+import { Effect, Random, Schema } from "effect"
 import { InferInput } from "../domain/Command.ts"
 import { inLockOrder, type LaneRef, OperationId, type OperationRef, WorkspaceId } from "../domain/Ids.ts"
 import { Operation } from "../domain/Operation.ts"
@@ -97,12 +97,19 @@ export const make = Effect.gen(function*() {
     advanceFairClock: (to) =>
       outcome(sql`update fair_clock set value = ${to}::bigint where value < ${to}::bigint`).pipe(Effect.asVoid),
 
-    // A retry that is due goes before fresh work, but takes at most half of a batch: neither can starve the other.
-    claimable: (limit) =>
-      outcome(sql`with due as materialized (
+    // A retry that is due goes before fresh work, but takes at most half of a batch, and of an odd one a coin has the
+    // last place: neither can starve the other, not even where a busy worker asks for one at a time.
+    claimable: Effect.fnUntraced(function*(limit) {
+      const half = Math.floor(limit / 2)
+      const last = limit % 2 === 0 ? 0 : 1
+      const toFresh = yield* Random.nextBoolean
+      return yield* outcome(sql`with due as materialized (
           select * from operations where state = 'pending' and ready and next_attempt_at is not null
             and next_attempt_at <= statement_timestamp()
-          order by next_attempt_at limit ${Math.ceil(limit / 2)} for no key update skip locked
+          order by next_attempt_at limit ${half}::bigint + case when ${toFresh}::boolean and (
+            select true from operations where state = 'pending' and ready and next_attempt_at is null
+            order by fair_tag, seq limit 1
+          ) then 0 else ${last}::bigint end for no key update skip locked
         ), fresh as materialized (
           select * from operations where state = 'pending' and ready and next_attempt_at is null
           order by fair_tag, seq limit greatest(${limit}::bigint - (select count(*) from due), 0)
@@ -110,7 +117,8 @@ export const make = Effect.gen(function*() {
         )
         select ${columns}, ${dbNow} as now from (select * from due union all select * from fresh) o`).pipe(
         Effect.map(locked)
-      ),
+      )
+    }),
 
     expired: (limit) =>
       outcome(sql`select ${columns}, ${dbNow} as now from operations o
