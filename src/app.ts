@@ -1,6 +1,7 @@
 /** The whole service of one process: which adapters stand behind which ports, and what a role runs. */
+import { NodeHttpClient } from "@effect/platform-node"
 import { Effect, Layer, type Redacted } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { HttpServer } from "effect/http"
 import * as Bootstrap from "./adapters/Bootstrap.ts"
 import type { Configuration } from "./adapters/Configuration.ts"
 import * as LocalProvider from "./adapters/LocalProvider.ts"
@@ -19,7 +20,10 @@ export type Role = typeof roles[number]
 const provider = (config: Configuration) =>
   config.openAi === null
     ? LocalProvider.layer
-    : OpenAiProvider.layer(config.openAi).pipe(Layer.provide(FetchHttpClient.layer))
+    // The provider has a timeout of its own, which may be longer than the client's defaults.
+    : OpenAiProvider.layer(config.openAi).pipe(
+      Layer.provide(NodeHttpClient.layerUndiciOptions({ headersTimeout: 0, bodyTimeout: 0 }))
+    )
 
 /** Announces where callers are served, once they are. */
 const announced = Layer.effectDiscard(Effect.gen(function*() {

@@ -41,6 +41,9 @@ const shape = {
   OPENAI_MODEL: Schema.String,
   OPENAI_EMBEDDING_MODEL: Schema.String,
   OPENAI_EMBEDDING_DIMENSIONS: int(1, 2_000),
+  OPENAI_TEMPERATURE: Schema.String.check(
+    Schema.isPattern(/^(none|[01](\.\d{1,3})?|2)$/, { message: "must be a number from 0 to 2, or none" })
+  ),
   OPENAI_TIMEOUT_SECONDS: int(1, 3_600),
   WORKER_CONCURRENCY: int(1, 10_000),
   LEASE_SECONDS: int(3, 3_600),
@@ -78,6 +81,7 @@ export interface OpenAi {
   readonly model: string
   readonly embeddingModel: string
   readonly dimension: number
+  readonly temperature: number | null
   readonly timeout: Duration.Duration
 }
 
@@ -191,10 +195,11 @@ const openAiOf = (env: Environment): Effect.Effect<OpenAi, ConfigurationError> =
   }
   return Effect.succeed({
     baseUrl: env.OPENAI_BASE_URL ?? "https://api.openai.com/v1",
-    apiKey: env.OPENAI_API_KEY === undefined ? null : Redacted.make(env.OPENAI_API_KEY),
+    apiKey: env.OPENAI_API_KEY === undefined ? null : Redacted.make(env.OPENAI_API_KEY.trim()),
     model,
     embeddingModel,
     dimension,
+    temperature: env.OPENAI_TEMPERATURE === "none" ? null : number(env.OPENAI_TEMPERATURE, 0),
     timeout: seconds(env.OPENAI_TIMEOUT_SECONDS, Duration.minutes(2))
   })
 }

@@ -19,6 +19,8 @@ export interface OpenAiConfig {
   readonly model: string
   readonly embeddingModel: string
   readonly dimension: number
+  /** Null leaves it to the model: some accept no other than their own. */
+  readonly temperature: number | null
   /** For one HTTP call, from the connection to the last byte. */
   readonly timeout: Duration.Duration
 }
@@ -74,7 +76,7 @@ const make = Effect.fnUntraced(function*(config: OpenAiConfig) {
     if (request.messages.every(({ content }) => content.trim() === "")) return []
     return yield* call("chat/completions", {
       model: config.model,
-      temperature: 0,
+      ...(config.temperature === null ? {} : { temperature: config.temperature }),
       messages: extractionPrompt(request),
       response_format: { type: "json_schema", json_schema: { name: "facts", strict: true, schema: answerSchema } }
     }, factsOf)

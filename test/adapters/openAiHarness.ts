@@ -16,6 +16,7 @@ export const configOf = (baseUrl: string): OpenAiProvider.OpenAiConfig => ({
   model: "gpt-test",
   embeddingModel: "embed-test",
   dimension,
+  temperature: 0,
   timeout: Duration.minutes(2)
 })
 
