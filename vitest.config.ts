@@ -1,4 +1,4 @@
-/** Two test files at a time; those that ask for a database share one server, which is started when the first one asks. */
+/** Two test files at a time; those that ask for a database share one server, which starts when the first one asks. */
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({

@@ -3,7 +3,7 @@
  * service to a directory; after any crash, of either, the next start recovers.
  */
 import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { Context, Data, Deferred, Duration, Effect, Layer, Queue, Redacted, Schedule, type Scope } from "effect"
+import { Context, Data, Deferred, Duration, Effect, Layer, Queue, Redacted, Schedule } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 import { spawn } from "node:child_process"
 import * as Fs from "node:fs"
@@ -55,10 +55,11 @@ const maxLogBytes = 1_000_000
 const open = Effect.fnUntraced(function*(options: Options) {
   const { dataDir, user } = yield* Cluster.place(options.dataDir, yield* serverUser)
   const binaries = yield* locate({ user, copyTo: [dataDir, systemCache] })
-  return { binaries, cluster: yield* Cluster.open({ dataDir, user, binaries, durable: options.durable ?? true }) }
+  const cluster = yield* Cluster.open({ dataDir, user, binaries, durable: options.durable ?? true })
+  return { binaries, cluster }
 })
 
-/** For tools beside the service: the server of a service that runs on this directory, or one of our own if none does. */
+/** For tools beside the service: the server of a service that runs on this directory, or our own if none does. */
 export const attach = Effect.fn("EmbeddedPostgres.attach")(function*(options: Options) {
   const { cluster } = yield* open(options)
   const found = Cluster.postmaster(cluster)
@@ -120,10 +121,9 @@ const start = Effect.fnUntraced(function*(
   const port = yield* freePort
   const { child, exited, logged } = yield* launch(cluster, binaries, port, options)
   yield* Effect.raceFirst(
-    untilReady(cluster, child.pid),
+    Effect.andThen(untilReady(cluster, child.pid), own(cluster, port, exited)),
     Effect.andThen(Deferred.await(exited), Effect.suspend(() => Effect.fail(whyNot(cluster, logged))))
   ).pipe(Effect.timeoutOrElse({ duration: startBound, orElse: () => Effect.fail(didNotStart(cluster)) }))
-  yield* own(cluster, port)
   return { port, exited } satisfies Running
 })
 
@@ -138,13 +138,13 @@ const launch = Effect.fnUntraced(function*(
     Effect.sync(() => {
       const long = (Fs.statSync(cluster.log, { throwIfNoEntry: false })?.size ?? 0) > maxLogBytes
       const log = Fs.openSync(cluster.log, long ? "w" : "a", 0o600)
+      const logged = Fs.fstatSync(log).size
       // Detached: an interrupt from the terminal is for the service, which stops the server after its own work.
       const child = spawn(binaries.postgres, flags(cluster, port, options), {
         ...Cluster.spawnOptions(cluster),
         detached: true,
         stdio: ["ignore", log, log]
       })
-      const logged = Fs.fstatSync(log).size
       Fs.closeSync(log)
       child.once("exit", () => Deferred.doneUnsafe(exited, Effect.void))
       child.once("error", () => Deferred.doneUnsafe(exited, Effect.void))
@@ -190,7 +190,7 @@ const untilReady = (cluster: Cluster.PostgresCluster, pid: number | undefined): 
 /** Whether a server that ended at once lost a race, which is worth another look, or has a reason that stays. */
 const whyNot = (cluster: Cluster.PostgresCluster, logged: number): Again | EmbeddedPostgresFailed => {
   const text = Fs.readFileSync(cluster.log).subarray(logged).toString("utf8")
-  return /lock file|pre-existing shared memory|Address already in use/.test(text)
+  return /lock file|pre-existing shared memory|Address already in use|shutdown request/.test(text)
     ? new Again()
     : didNotStart(cluster, /FATAL: {2}(.*)/.exec(text)?.[1])
 }
@@ -205,7 +205,7 @@ const evict = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster) {
     Effect.timeoutOrElse({ duration: startBound, orElse: () => Effect.fail(inUse(cluster)) })
   )
   if (found === undefined) return
-  yield* Effect.scoped(lockOwnership(cluster, found.port)).pipe(
+  yield* Effect.scoped(provenAbandoned(cluster, found.port)).pipe(
     Effect.catchTag("SqlError", () => found.status === "stopping" ? Effect.void : Effect.fail(new Again()))
   )
   yield* Effect.logInfo("Stopping a database server that an earlier service left behind")
@@ -218,38 +218,50 @@ const evict = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster) {
   )
 })
 
-const lockOwnership = (
-  cluster: Cluster.PostgresCluster,
-  port: number
-): Effect.Effect<PgConnection.PgConnection, SqlError | EmbeddedPostgresFailed, Scope.Scope> =>
-  Effect.gen(function*() {
-    const connection = yield* PgConnection.make({
-      url: url(cluster, port, "postgres"),
-      applicationName: "indelible owner"
-    })
-    // A service that was killed a moment ago still holds the lock until its server notices.
-    yield* connection.query("select 1 where pg_try_advisory_lock(7102411)").pipe(
-      Effect.filterOrFail(({ rowCount }) => rowCount === 1, () => inUse(cluster)),
-      Effect.retry({
-        while: (error) => error._tag === "EmbeddedPostgresFailed",
-        schedule: Schedule.spaced("100 millis"),
-        times: 5
-      })
-    )
-    return connection
-  })
+/**
+ * Takes the ownership lock of a server that somebody else started. One that has just begun to serve, for the first time
+ * or after a crash of its own, is left alone for a while: its service may be about to take the lock.
+ */
+const provenAbandoned = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster, port: number) {
+  const connection = yield* ownerConnection(cluster, port)
+  const { rowCount } = yield* connection.query(`select 1 from pg_stat_activity
+    where backend_type = 'walwriter' and backend_start < clock_timestamp() - interval '2 seconds'
+      or pid in (select pid from pg_locks where locktype = 'advisory' and objid = 7102411)`)
+  if (rowCount === 0) return yield* new Again()
+  yield* lockOwnership(cluster, connection)
+})
 
-/** Holds the ownership lock until the scope closes, and takes it again after a crash of the server's sessions. */
-const own = Effect.fnUntraced(function*(cluster: Cluster.PostgresCluster, port: number) {
+const ownerConnection = (cluster: Cluster.PostgresCluster, port: number) =>
+  PgConnection.make({ url: url(cluster, port, "postgres"), applicationName: "indelible owner" })
+
+/** Tries for half a second: a service that was killed holds the lock until its server notices. */
+const lockOwnership = (cluster: Cluster.PostgresCluster, connection: PgConnection.PgConnection) =>
+  connection.query("select 1 where pg_try_advisory_lock(7102411)").pipe(
+    Effect.filterOrFail(({ rowCount }) => rowCount === 1, () => inUse(cluster)),
+    Effect.retry({
+      while: (error) => error._tag === "EmbeddedPostgresFailed",
+      schedule: Schedule.spaced("100 millis"),
+      times: 5
+    })
+  )
+
+/** Holds the ownership lock while the server runs, and takes it again after a crash of the server's sessions. */
+const own = Effect.fnUntraced(function*(
+  cluster: Cluster.PostgresCluster,
+  port: number,
+  exited: Deferred.Deferred<void>
+) {
   const first = yield* Deferred.make<void, EmbeddedPostgresFailed>()
   yield* Effect.scoped(Effect.gen(function*() {
-    const connection = yield* lockOwnership(cluster, port)
+    const connection = yield* ownerConnection(cluster, port)
+    yield* lockOwnership(cluster, connection)
     yield* Deferred.succeed(first, undefined)
     const lost = yield* connection.listen("indelible_owner")
     return yield* Effect.forever(Queue.take(lost))
   })).pipe(
     Effect.tapError((error) => error._tag === "SqlError" ? Effect.void : Deferred.fail(first, error)),
     Effect.retry({ schedule: Schedule.spaced("100 millis") }),
+    Effect.raceFirst(Deferred.await(exited)),
     Effect.forkScoped
   )
   yield* Deferred.await(first).pipe(

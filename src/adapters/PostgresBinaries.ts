@@ -85,7 +85,7 @@ const installedPackage = (): string => {
 }
 
 const version = (directory: string): string => {
-  const manifest = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ version: Schema.String })))(
+  const manifest = Schema.decodeSync(Schema.fromJsonString(Schema.Struct({ version: Schema.String })))(
     Fs.readFileSync(Path.join(directory, "package.json"), "utf8")
   )
   return manifest.version
@@ -103,7 +103,7 @@ const Links = Schema.fromJsonString(Schema.Array(Schema.Struct({ source: Schema.
 const link = (directory: string): void => {
   const list = Path.join(directory, "native/pg-symlinks.json")
   if (!Fs.existsSync(list)) return
-  for (const { source, target } of Schema.decodeUnknownSync(Links)(Fs.readFileSync(list, "utf8"))) {
+  for (const { source, target } of Schema.decodeSync(Links)(Fs.readFileSync(list, "utf8"))) {
     const path = Path.join(directory, target)
     if (Fs.existsSync(path)) continue
     const pending = `${path}.${process.pid}`

@@ -11,7 +11,9 @@ const migrate = (options?: PgMigrations.MigrateOptions) =>
   Effect.flatMap(PgTest, ({ url }) => PgMigrations.run(PgDatabase.session(url, "test"), options))
 
 /** A database without a schema, of its own for each test. */
-const empty = Layer.unwrap(Effect.map(PgTest, ({ url }) => PgDatabase.layer({ url }))).pipe(Layer.provideMerge(PgTest.empty))
+const empty = Layer.unwrap(Effect.map(PgTest, ({ url }) => PgDatabase.layer({ url }))).pipe(
+  Layer.provideMerge(PgTest.empty)
+)
 
 const recorded = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -53,7 +55,8 @@ it.effect("a process that migrates for long makes the others wait, not fail", ()
     const { url } = yield* PgTest
     const sql = yield* SqlClient.SqlClient
     const hurried = PgDatabase.session(url, "test")
-    const waiting = sql<{ readonly n: bigint }>`select count(*) as n from pg_locks l join pg_database d on d.oid = l.database
+    const waiting = sql<{ readonly n: bigint }>`select count(*) as n
+      from pg_locks l join pg_database d on d.oid = l.database
       where l.locktype = 'advisory' and not l.granted and d.datname = current_database()`
     const other = yield* sql.withTransaction(Effect.gen(function*() {
       yield* sql`select pg_advisory_xact_lock(7102412)`
@@ -84,7 +87,8 @@ it.effect("a Postgres that is too old is refused in one line, before anything is
     const sql = yield* SqlClient.SqlClient
     const refused = yield* Effect.flip(migrate({ oldestServer: 999 }))
     assert.match(refused.message, /^This database is Postgres \d+\S* ?.*; Indelible needs Postgres 999 or newer\.$/)
-    assert.deepStrictEqual(yield* sql`select to_regclass('schema_migrations') is null as untouched`, [{ untouched: true }])
+    const [database] = yield* sql`select to_regclass('schema_migrations') is null as untouched`
+    assert.deepStrictEqual(database, { untouched: true })
   }).pipe(Effect.provide(empty)))
 
 layer(PgTest.layer)("the pools", (it) => {

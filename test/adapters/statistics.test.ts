@@ -13,7 +13,7 @@ layer(PgTest.layer)("statistics", (it) => {
       yield* sql.withTransaction(Effect.gen(function*() {
         yield* sql`alter table outbox set (autovacuum_enabled = false)`
         yield* sql`prepare lookup as select count(*) from outbox o join generate_series(1, 100) n on o.seq = n`
-        const plan = Effect.map(sql`explain execute lookup`, (rows) => rows.map((row) => Object.values(row)[0]).join("\n"))
+        const plan = Effect.map(sql`explain execute lookup`, (rows) => JSON.stringify(rows))
         yield* sql`insert into outbox (workspace_id, operation_id, state)
           select 'w', gen_random_uuid(), 'pending' from generate_series(1, 50000)`
         const before = yield* plan
