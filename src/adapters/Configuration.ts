@@ -2,6 +2,7 @@
 import { Data, Duration, Effect, LogLevel, Redacted, Result, Schema } from "effect"
 import { decodeBody } from "../domain/Decode.ts"
 import { defaultSettings, type SettingsShape } from "../services/Settings.ts"
+import type { OpenAiConfig } from "./OpenAiProvider.ts"
 
 /** A variable holds something that cannot be used. The message names the variable, and never its value. */
 export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{ readonly message: string }> {}
@@ -75,16 +76,6 @@ const decode = decodeBody(
   )
 )
 
-export interface OpenAi {
-  readonly baseUrl: string
-  readonly apiKey: Redacted.Redacted | null
-  readonly model: string
-  readonly embeddingModel: string
-  readonly dimension: number
-  readonly temperature: number | null
-  readonly timeout: Duration.Duration
-}
-
 export interface Configuration {
   readonly port: number
   readonly host: string
@@ -95,7 +86,7 @@ export interface Configuration {
   readonly apiKey: Redacted.Redacted | null
   readonly credits: bigint
   /** Null: the local provider. */
-  readonly openAi: OpenAi | null
+  readonly openAi: OpenAiConfig | null
   readonly settings: SettingsShape
   readonly logLevel: LogLevel.LogLevel
   readonly logFormat: "pretty" | "json"
@@ -182,7 +173,7 @@ const knownDimensions: Record<string, number> = {
   "mxbai-embed-large": 1_024
 }
 
-const openAiOf = (env: Environment): Effect.Effect<OpenAi, ConfigurationError> => {
+const openAiOf = (env: Environment): Effect.Effect<OpenAiConfig, ConfigurationError> => {
   const { OPENAI_EMBEDDING_MODEL: embeddingModel, OPENAI_MODEL: model } = env
   if (model === undefined || embeddingModel === undefined) {
     return Effect.fail(new ConfigurationError({ message: "PROVIDER=openai needs OPENAI_MODEL and OPENAI_EMBEDDING_MODEL" }))
