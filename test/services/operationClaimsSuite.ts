@@ -30,7 +30,8 @@ export const suite = <R, E>(name: string, ports: Layer.Layer<Store | Transaction
         Effect.map(world.run(world.operations.claimable(limit)), ({ operations }) => operations)
       /** Operations whose first attempt failed, to be tried again at these distances from now. */
       const retries = Effect.fnUntraced(function*(...distances: ReadonlyArray<number>) {
-        const rows = yield* world.insert(...distances.map(() => accepted(world.workspaceId)))
+        // In a fair order that is another than the one in which they are due.
+        const rows = yield* world.insert(...distances.map((_, fairTag) => accepted(world.workspaceId, { fairTag })))
         return yield* Effect.forEach(rows, (row, n) =>
           Effect.flatMap(fromNow(distances[n]!), (time) => world.become(row, claimed(time), postponed(time))))
       })

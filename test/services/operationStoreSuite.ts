@@ -103,15 +103,16 @@ export const suite = <R, E>(name: string, ports: Layer.Layer<Store | Transaction
           bare(twin, { input: said("theirs"), key: keyOf(twin, "key", { commandHash: digestOf("b") }) })
         ])
         const untouched = yield* operations.get(twin)
-        yield* mine.become((yield* operations.get(a!))!, claimed(at(hour)))
-        yield* operations.freeze([{ ...a!, plan: planOf("mine") }])
-        assert.deepStrictEqual(yield* operations.renew([{ ...a!, epoch: 1 }, { ...twin, epoch: 1 }], hour), [
-          { workspaceId: a!.workspaceId, id: a!.id, epoch: 1 }
+        const running = yield* mine.become((yield* operations.get(a))!, claimed(at(hour)))
+        yield* operations.freeze([{ ...a, plan: planOf("mine") }, { ...twin, plan: planOf("theirs") }])
+        assert.deepStrictEqual((yield* mine.run(operations.lock([a]))).operations, [running])
+        assert.deepStrictEqual(yield* operations.renew([{ ...a, epoch: 1 }, { ...twin, epoch: 1 }], hour), [
+          { workspaceId: a.workspaceId, id: a.id, epoch: 1 }
         ])
-        yield* operations.redact([a!])
+        yield* operations.redact([a])
         assert.deepStrictEqual(yield* operations.get(twin), untouched)
         assert.deepStrictEqual(yield* operations.work([twin]), [
-          { workspaceId: twin.workspaceId, id: twin.id, input: said("theirs"), plan: null }
+          { workspaceId: twin.workspaceId, id: twin.id, input: said("theirs"), plan: planOf("theirs") }
         ])
         const keys = yield* operations.findKeys([{ workspaceId: theirs.workspaceId, keyHash: hashOf("key") }])
         assert.deepStrictEqual(keys, [keyOf(twin, "key", { commandHash: digestOf("b") })])
