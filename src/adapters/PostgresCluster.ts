@@ -55,16 +55,18 @@ const unusable = (dataDir: string) => (cause: unknown) =>
  * Makes the data directory if it is not there, and says who runs the server in it. Where root hands over to another
  * user, an existing cluster stays with its owner: user ids change between images, files do not.
  */
-export const place = (dataDir: string, user: ServerUser): Effect.Effect<Place, EmbeddedPostgresFailed> =>
+export const place = (given: string, user: ServerUser): Effect.Effect<Place, EmbeddedPostgresFailed> =>
   Effect.try({
     try: () => {
+      // The server has a working directory of its own: a relative path would be another one there.
+      const dataDir = Path.resolve(given)
       Fs.mkdirSync(dataDir, { recursive: true, mode: user === undefined ? 0o700 : 0o711 })
       const owner = Fs.statSync(Path.join(home(dataDir), "data"), { throwIfNoEntry: false })
       return user === undefined || owner === undefined || owner.uid === 0
         ? { dataDir, user }
         : { dataDir, user: { name: "its owner", uid: owner.uid, gid: owner.gid } }
     },
-    catch: unusable(dataDir)
+    catch: unusable(given)
   })
 
 /**

@@ -88,6 +88,21 @@ describe("the process ends", () => {
 })
 
 describe("the start", () => {
+  it.live("without any configuration it makes what it needs below the folder it is started in, and finds it again", () =>
+    Effect.gen(function*() {
+      const folder = yield* directory
+      const first = yield* start({ INDELIBLE_API_KEY: "" }, "all", folder)
+      const [, key] = /shown this once and kept in data\/api-key: (\S+)/.exec(first.output()) ?? []
+      const headers = { authorization: `Bearer ${key}` }
+      assert.strictEqual((yield* call(first, "GET", "/v1/usage", { headers })).body.available, 1_000_000)
+      assert.strictEqual(yield* first.terminate, 0)
+      const second = yield* start({ INDELIBLE_API_KEY: "" }, "all", folder)
+      assert.include(second.output(), "is in data/api-key")
+      assert.notInclude(second.output(), key!)
+      assert.strictEqual((yield* call(second, "GET", "/v1/usage", { headers })).body.issued, 1_000_000)
+      assert.strictEqual(Fs.readFileSync(Path.join(folder, "data/api-key"), "utf8"), `${key}\n`)
+    }).pipe(Effect.scoped))
+
   it.live("a wrong value stops it with one line that names the variable and not the value", () =>
     Effect.gen(function*() {
       for (

@@ -23,7 +23,7 @@ interface Started {
   readonly exited: Deferred.Deferred<number | null>
 }
 
-const launch = (args: ReadonlyArray<string>, env: Record<string, string>) =>
+const launch = (args: ReadonlyArray<string>, env: Record<string, string>, cwd = root) =>
   Effect.acquireRelease(
     Effect.sync((): Started => {
       const exited = Deferred.makeUnsafe<number | null>()
@@ -35,6 +35,7 @@ const launch = (args: ReadonlyArray<string>, env: Record<string, string>) =>
           INDELIBLE_API_KEY: apiKey,
           ...env
         },
+        cwd,
         stdio: ["ignore", "pipe", "pipe"]
       })
       let text = ""
@@ -60,10 +61,11 @@ export const run = (
 /** Starts a process of the service, and waits until it says that it serves (or, for a worker, that it works). */
 export const start = (
   env: Record<string, string>,
-  role: "all" | "api" | "worker" = "all"
+  role: "all" | "api" | "worker" = "all",
+  cwd?: string
 ): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const { child, exited, output } = yield* launch(["--role", role], env)
+    const { child, exited, output } = yield* launch(["--role", role], env, cwd)
     const said = /"message":"?\[?"?(Serving|Working)/
     const ready = Effect.callback<void>((resume) => {
       const look = () => said.test(output()) && resume(Effect.void)
