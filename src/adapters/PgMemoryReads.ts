@@ -4,7 +4,7 @@ import { Effect, Schema } from "effect"
 import { MemoryId, OperationId, WorkspaceId } from "../domain/Ids.ts"
 import { HistoryEntry } from "../domain/Memory.ts"
 import type { MemoryStore } from "../services/MemoryStore.ts"
-import { decodeMemories, inScope, memoryColumns, ofScope, refRows } from "./PgMemoryRows.ts"
+import { decodeMemories, inScope, memoryColumns, refRows } from "./PgMemoryRows.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeHistory = Schema.decodeUnknownSync(Schema.Array(HistoryEntry))
@@ -21,7 +21,7 @@ const queryMaxLength = 1_000
 /** Of more matches than this the newest are ranked. */
 const rankedMax = 10_000
 
-type Reads = Pick<MemoryStore, "get" | "list" | "recent" | "history" | "lexical" | "projectionAttempts">
+type Reads = Pick<MemoryStore, "get" | "list" | "history" | "lexical" | "projectionAttempts">
 
 export const makeReads = (sql: PgClient.PgClient): Reads => {
   const columns = sql.literal(memoryColumns)
@@ -38,10 +38,6 @@ export const makeReads = (sql: PgClient.PgClient): Reads => {
         where ${inScope(sql, page.workspaceId, page.scope)} and m.metadata @> ${sql.json(page.metadata)}
           and ${page.before === null ? sql.literal("true") : sql`m.id < ${page.before}::uuid`}
         order by m.id desc limit ${page.limit}`).pipe(Effect.map(decodeMemories)),
-
-    recent: (workspaceId, scope, limit) =>
-      outcome(sql`select ${columns} from memories m where ${ofScope(sql, workspaceId, scope)}
-        order by m.id desc limit ${limit}`).pipe(Effect.map(decodeMemories)),
 
     history: (ref) =>
       outcome(sql`select memory_id as "memoryId", version, change, text, operation_id as "operationId",

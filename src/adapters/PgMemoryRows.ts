@@ -39,11 +39,4 @@ export const inScope = (sql: PgClient.PgClient, workspaceId: WorkspaceId, scope:
     ...scopeKeys.flatMap((key) => scope[key] === undefined ? [] : [sql`${column(sql, key)} = ${scope[key]}`])
   ])
 
-/** The live `memories m` of exactly this scope: an id that is absent is absent there too. */
-export const ofScope = (sql: PgClient.PgClient, workspaceId: WorkspaceId, scope: ScopeFilter): Fragment =>
-  sql.and([
-    inScope(sql, workspaceId, scope),
-    ...scopeKeys.flatMap((key) => scope[key] === undefined ? [sql`${column(sql, key)} is null`] : [])
-  ])
-
 const column = (sql: PgClient.PgClient, key: typeof scopeKeys[number]) => sql.literal(`m.${key}`)

@@ -1,6 +1,6 @@
 /** `MemoryStore` on Postgres: each write is one guarded statement, and rows are locked by workspace and id. */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, type Scope } from "effect"
 import { MemoryId, OperationId, refKey, WorkspaceId } from "../domain/Ids.ts"
 import { Memory } from "../domain/Memory.ts"
 import type { MemoryWrite } from "../domain/Plan.ts"
@@ -8,6 +8,7 @@ import { scopeKeys } from "../domain/Scope.ts"
 import type { MemoryStore, Projection } from "../services/MemoryStore.ts"
 import { makeReads } from "./PgMemoryReads.ts"
 import { decodeMemories, memoryColumns, refRows } from "./PgMemoryRows.ts"
+import * as PgRecentMemories from "./PgRecentMemories.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeRefs = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ workspaceId: WorkspaceId, id: MemoryId })))
@@ -22,7 +23,7 @@ const decodeClaimed = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
   memory: Schema.NullOr(Memory)
 })))
 
-export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient> = Effect.gen(function*() {
+export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient | Scope.Scope> = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   const columns = sql.literal(memoryColumns)
   const scope = sql.literal(scopeKeys.join(", "))
@@ -31,7 +32,9 @@ export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient> = Effect
     sql`jsonb_to_recordset(${sql.json(rows)})
       as r(workspace_id text, memory_id uuid, version int, attempts int, delay_ms float8)`
 
-  const store: Omit<MemoryStore, keyof ReturnType<typeof makeReads>> = {
+  const recent = yield* PgRecentMemories.make
+
+  const store: Omit<MemoryStore, keyof ReturnType<typeof makeReads> | "recent"> = {
     lock: (refs) =>
       refs.length === 0
         ? Effect.succeed([])
@@ -121,7 +124,7 @@ export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient> = Effect
         where p.workspace_id = l.workspace_id and p.memory_id = l.memory_id and p.version = l.version`)
     })
   }
-  return { ...store, ...makeReads(sql) }
+  return { ...store, ...makeReads(sql), recent }
 })
 
 /** Of several writes of one memory in a batch, the first counts: the others are not one version ahead of what is there. */

@@ -82,3 +82,11 @@ export const make = Effect.fnUntraced(function*<In, Out>(
     })
   }
 })
+
+/** A batcher for callers that somebody else keeps few: there is room for all of them. Returns its `submit`. */
+export const makeRoomy = Effect.fnUntraced(function*<In, Out>(
+  options: Omit<BatcherOptions<In, Out>, "capacity">
+): Effect.fn.Return<(item: In) => Effect.Effect<Out, OutcomeUnknown>, never, Scope.Scope> {
+  const { submit } = yield* make({ ...options, capacity: Number.MAX_SAFE_INTEGER })
+  return (item) => submit(item).pipe(Effect.catchTag("Full", () => Effect.die("a batcher with room for all was full")))
+})

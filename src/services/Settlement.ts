@@ -197,17 +197,10 @@ const make = Effect.gen(function*() {
     })
   })
 
-  const options = { maxSize: settings.batchSize, capacity: Number.MAX_SAFE_INTEGER, loops: 2 }
-  const endings = yield* Batcher.make({ ...options, run: endAll })
-  const freezes = yield* Batcher.make({ ...options, run: freezeAll })
-  const inCompany = <In, Out>(batcher: Batcher.Batcher<In, Out>, item: In) =>
-    batcher.submit(item).pipe(Effect.catchTag("Full", () => Effect.die("an unbounded batcher was full")))
-
-  return Settlement.of({
-    end: (ending) => inCompany(endings, ending),
-    endAll,
-    freeze: (lease, plan) => inCompany(freezes, { lease, plan })
-  })
+  const options = { maxSize: settings.batchSize, loops: 2 }
+  const end = yield* Batcher.makeRoomy({ ...options, run: endAll })
+  const freeze = yield* Batcher.makeRoomy({ ...options, run: freezeAll })
+  return Settlement.of({ end, endAll, freeze: (lease, plan) => freeze({ lease, plan }) })
 })
 
 /** Splits endings into rounds in which no operation appears twice, keeping their order. Indexes into `endings`. */
