@@ -6,9 +6,13 @@ import { digest } from "../domain/Digest.ts"
 import { ApiKeyId, type WorkspaceId } from "../domain/Ids.ts"
 import { NotFound } from "../domain/Refusal.ts"
 import { ApiKey, ApiKeys, KeyScope } from "../services/ApiKeys.ts"
+import * as Batcher from "../services/Batcher.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeKeys = Schema.decodeUnknownSync(Schema.Array(ApiKey))
+const decodeHashedKeys = Schema.decodeUnknownSync(
+  Schema.Array(Schema.Struct({ ...ApiKey.fields, secretHash: Schema.String }))
+)
 const hashOf = (secret: Redacted.Redacted): string => digest("indelible/api-key/v1", Redacted.value(secret))
 const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
 const text = (bytes: Uint8Array): string => Array.from(bytes, (byte) => alphabet[byte % 36]).join("")
@@ -46,12 +50,22 @@ export const layer = Layer.effect(
       return key ?? (yield* Effect.die("an API key of one workspace was offered to another"))
     })
 
-    return ApiKeys.of({
-      authenticate: Effect.fn("ApiKeys.authenticate")((secret) =>
-        outcome(sql`select ${columns} from api_keys k where k.secret_hash = ${hashOf(secret)} and k.revoked_at is null`).pipe(
-          Effect.map((rows) => decodeKeys(rows)[0] ?? null)
+    // Callers that come at the same time are let in by one look, which is not remembered: a revoked key opens nothing.
+    const look = yield* Batcher.makeRoomy({
+      maxSize: 200,
+      loops: 2,
+      run: Effect.fnUntraced(function*(hashes: ReadonlyArray<string>) {
+        const live = decodeHashedKeys(
+          yield* outcome(sql`select ${columns}, k.secret_hash as "secretHash" from api_keys k
+            where k.secret_hash = any(${[...new Set(hashes)]}::text[]) and k.revoked_at is null`)
         )
-      ),
+        const byHash = new Map(live.map(({ secretHash, ...key }) => [secretHash, key]))
+        return hashes.map((hash): ApiKey | null => byHash.get(hash) ?? null)
+      })
+    })
+
+    return ApiKeys.of({
+      authenticate: Effect.fn("ApiKeys.authenticate")((secret) => look(hashOf(secret))),
       makeWorkspace: Effect.fn("ApiKeys.makeWorkspace")((workspaceId) =>
         outcome(sql`with made as (
             insert into workspaces (workspace_id) values (${workspaceId}) on conflict do nothing returning workspace_id
