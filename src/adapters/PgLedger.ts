@@ -2,7 +2,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Schema } from "effect"
 import { type OperationRef, WorkspaceId } from "../domain/Ids.ts"
-import { Authorization, emptyBalances, TransferRow } from "../domain/Ledger.ts"
+import { Authorization, emptyBalances, type Transfer, TransferRow } from "../domain/Ledger.ts"
 import { Ledger } from "../services/Ledger.ts"
 import { outcome } from "./PgTransaction.ts"
 
@@ -56,41 +56,23 @@ export const layer = Layer.effect(
             Effect.map(decodeAuthorizations)
           ),
 
-      post: Effect.fnUntraced(function*(authorizations, transfers) {
-        if (authorizations.length > 0) {
-          yield* outcome(sql`insert into authorizations as a
-              (workspace_id, operation_id, no, state, reserved, charged, price)
-            select workspace_id, operation_id, no, state, reserved, charged, price
-            from jsonb_to_recordset(${
-            sql.json(authorizations.map((row) => ({
-              workspace_id: row.workspaceId,
-              operation_id: row.operationId,
-              no: row.no,
-              state: row.state,
-              reserved: String(row.reserved),
-              charged: String(row.charged),
-              price: row.price
-            })))
-          }) as r(workspace_id text, operation_id uuid, no int, state text, reserved bigint, charged bigint, price jsonb)
-            on conflict (workspace_id, operation_id, no) do update set state = excluded.state, charged = excluded.charged
-            where a.state = 'open'`)
-        }
-        if (transfers.length === 0) return
-        yield* outcome(sql`insert into transfers (workspace_id, kind, amount, operation_id, authorization_no, reference)
-          select workspace_id, kind, amount, operation_id, authorization_no, reference
-          from jsonb_to_recordset(${
-          sql.json(transfers.map((row, n) => ({
-            n,
-            workspace_id: row.workspaceId,
-            kind: row.kind,
-            amount: String(row.amount),
-            operation_id: row.operationId,
-            authorization_no: row.authorizationNo,
-            reference: row.reference
-          })))
-        }) as r(n int, workspace_id text, kind text, amount bigint, operation_id uuid, authorization_no int, reference text)
-          order by n`)
-      }),
+      // In one statement: what an authorization is, and what moves because of it.
+      post: (authorizations, transfers) =>
+        authorizations.length + transfers.length === 0
+          ? Effect.void
+          : outcome(sql`with authorized as (
+              insert into authorizations as a (workspace_id, operation_id, no, state, reserved, charged, price)
+              select workspace_id, operation_id, no, state, reserved, charged, price
+              from jsonb_to_recordset(${sql.json(authorizations.map(authorizationRow))}) as r(workspace_id text,
+                operation_id uuid, no int, state text, reserved bigint, charged bigint, price jsonb)
+              on conflict (workspace_id, operation_id, no) do update set state = excluded.state, charged = excluded.charged
+              where a.state = 'open'
+            )
+            insert into transfers (workspace_id, kind, amount, operation_id, authorization_no, reference)
+            select workspace_id, kind, amount, operation_id, authorization_no, reference
+            from jsonb_to_recordset(${sql.json(transfers.map(transferRow))}) as r(n int, workspace_id text, kind text,
+              amount bigint, operation_id uuid, authorization_no int, reference text)
+            order by n`).pipe(Effect.asVoid),
 
       authorizations: (rows) =>
         rows.length === 0
@@ -121,3 +103,23 @@ export const layer = Layer.effect(
     })
   })
 )
+
+const authorizationRow = (row: Authorization) => ({
+  workspace_id: row.workspaceId,
+  operation_id: row.operationId,
+  no: row.no,
+  state: row.state,
+  reserved: String(row.reserved),
+  charged: String(row.charged),
+  price: row.price
+})
+
+const transferRow = (row: Transfer, n: number) => ({
+  n,
+  workspace_id: row.workspaceId,
+  kind: row.kind,
+  amount: String(row.amount),
+  operation_id: row.operationId,
+  authorization_no: row.authorizationNo,
+  reference: row.reference
+})

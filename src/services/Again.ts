@@ -21,6 +21,8 @@ export const againOrLater = <A, E, R>(
     Effect.catchIf(isUnknown, () => Effect.fail(new ComeBackLater({ reason: "outcome_unknown" })))
   ) as Effect.Effect<A, Exclude<E, OutcomeUnknown> | ComeBackLater, R>
 
+const forever = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")]).pipe(Schedule.jittered)
+
 /**
  * Tries again for as long as it takes, at most a second apart. Only for a holder of a lease, whose fence ends it, and
  * only for what the epoch makes safe to repeat.
@@ -28,7 +30,4 @@ export const againOrLater = <A, E, R>(
 export const untilKnown = <A, E, R>(
   effect: Effect.Effect<A, E | OutcomeUnknown, R>
 ): Effect.Effect<A, Exclude<E, OutcomeUnknown>, R> =>
-  Effect.retry(effect, {
-    schedule: Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")]).pipe(Schedule.jittered),
-    while: isUnknown
-  }) as Effect.Effect<A, Exclude<E, OutcomeUnknown>, R>
+  Effect.retry(effect, { schedule: forever, while: isUnknown }) as Effect.Effect<A, Exclude<E, OutcomeUnknown>, R>
