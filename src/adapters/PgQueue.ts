@@ -10,7 +10,7 @@ import { OperationId, type OperationRef, refKey, WorkspaceId } from "../domain/I
 import { Queue, type WakeUp } from "../services/Queue.ts"
 
 const channel = "indelible_wake_up"
-/** How long hints gather, in milliseconds. */
+/** How long hints gather after a notification, in milliseconds. */
 const gatherMs = 5
 /** References in one notification: Postgres takes 8,000 bytes, and a reference at most 110. */
 const perNotification = 60
@@ -34,14 +34,14 @@ export const layer = Layer.effect(
     const hub = yield* PubSub.sliding<ReadonlyArray<WakeUp>>(subscriberCapacity)
     const outgoing = yield* Mailbox.sliding<ReadonlyArray<WakeUp>>(subscriberCapacity)
 
-    const notify = Mailbox.take(outgoing).pipe(
-      Effect.tap(Effect.sleep(gatherMs)),
-      Effect.zipWith(Mailbox.clear(outgoing), (first, rest) => [first, ...rest].flat()),
+    // The first hint goes at once, and those that follow it gather.
+    const notify = Mailbox.takeAll(outgoing).pipe(
       Effect.flatMap((wakeUps) =>
-        Effect.forEach(notifications(self, wakeUps), (payload) => sql.notify(channel, payload), { discard: true })
+        Effect.forEach(notifications(self, wakeUps.flat()), (payload) => sql.notify(channel, payload), { discard: true })
       ),
       // A hint that could not be sent is a hint lost: whoever polls will find what it told of.
       Effect.catch(() => Effect.logDebug("A wake-up could not be sent")),
+      Effect.andThen(Effect.sleep(gatherMs)),
       Effect.forever
     )
 
