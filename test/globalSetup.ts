@@ -2,9 +2,7 @@
  * One database server for a whole test run, started when the first test file asks for it and gone afterwards. With
  * `TEST_DATABASE_URL` that server is used instead, and only the databases that were made on it are removed.
  */
-import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Scope } from "effect"
-import * as Reactivity from "effect/reactivity/Reactivity"
 import { spawn } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Net from "node:net"
@@ -14,6 +12,7 @@ import type { TestProject } from "vitest/node"
 import { make } from "../src/adapters/EmbeddedPostgres.ts"
 import { session } from "../src/adapters/PgDatabase.ts"
 import * as PgMigrations from "../src/adapters/PgMigrations.ts"
+import { administer } from "./administer.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -48,16 +47,15 @@ const endWithThisProcess = (dataDir: string): void => {
 const template = Effect.gen(function*() {
   const admin = yield* server
   const name = `indelible_template_${process.pid}`
-  const sql = yield* PgClient.make({ url: Redacted.make(admin), maxConnections: 1 })
   yield* Effect.acquireRelease(
-    sql.unsafe(`create database ${name}`),
-    () => Effect.orDie(sql.unsafe(`drop database ${name} with (force)`))
+    administer(Redacted.make(admin), `create database ${name}`),
+    () => Effect.orDie(administer(Redacted.make(admin), `drop database ${name} with (force)`))
   )
   const url = new URL(admin)
   url.pathname = name
   yield* PgMigrations.run(session(Redacted.make(url.href), "indelible tests"))
   return url.href
-}).pipe(Effect.provide(Reactivity.layer))
+})
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const scope = Scope.makeUnsafe()

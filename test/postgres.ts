@@ -3,13 +3,13 @@ import { PGlite } from "@electric-sql/pglite"
 import { vector } from "@electric-sql/pglite-pgvector"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted } from "effect"
-import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Crypto from "node:crypto"
 import * as Net from "node:net"
 import { Duplex } from "node:stream"
 import { inject } from "vitest"
 import * as PgDatabase from "../src/adapters/PgDatabase.ts"
 import * as PgMigrations from "../src/adapters/PgMigrations.ts"
+import { administer } from "./administer.ts"
 
 /** The database of this test, for tests that start several processes or pools on it. */
 export class PgTest extends Context.Service<PgTest, {
@@ -38,15 +38,15 @@ const fresh = Effect.fnUntraced(function*(migrated: boolean) {
   const admin = new URL(template)
   admin.pathname = "postgres"
   const name = `indelible_test_${Crypto.randomBytes(6).toString("hex")}`
-  const sql = yield* PgClient.make({ url: Redacted.make(admin.href), maxConnections: 1 })
+  const server = Redacted.make(admin.href)
   yield* Effect.acquireRelease(
-    sql.unsafe(`create database ${name} template ${migrated ? template.pathname.slice(1) : "template0"}`),
-    () => Effect.orDie(sql.unsafe(`drop database if exists ${name} with (force)`))
+    administer(server, `create database ${name} template ${migrated ? template.pathname.slice(1) : "template0"}`),
+    () => Effect.orDie(administer(server, `drop database if exists ${name} with (force)`))
   )
   const url = new URL(template)
   url.pathname = name
   return PgTest.of({ url: Redacted.make(url.href) })
-}, Effect.provide(Reactivity.layer), Effect.orDie)
+}, Effect.orDie)
 
 /** Postgres in this process, with pgvector. One session: nothing runs at the same time as anything else. */
 export class PGliteTest extends Context.Service<PGliteTest, PGlite>()("indelible/test/PGliteTest") {
