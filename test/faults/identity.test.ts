@@ -2,8 +2,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Result } from "effect"
 import { normaliseAdd } from "../../src/domain/Command.ts"
+import { derivedMemoryId } from "../../src/domain/Digest.ts"
 import { Commands } from "../../src/services/Commands.ts"
 import { Ledger } from "../../src/services/Ledger.ts"
+import { Retries } from "../../src/services/Retries.ts"
 import { assertHealthy } from "../audit.ts"
 import { fact, Script } from "../scripted.ts"
 import * as World from "../world.ts"
@@ -76,7 +78,15 @@ describe("fault 2: the key is reused with a changed payload", () => {
           World.accept("once", World.body("I moved to Paris")),
           World.accept("once", World.body("I moved to Berlin", "ben")),
           World.accept("once", { ...World.body("I moved to Berlin"), instructions: "only pets" }),
-          commands.add(World.workspace, World.key("once"), verbatim)
+          commands.add(World.workspace, World.key("once"), verbatim),
+          commands.update(World.workspace, World.key("once"), {
+            kind: "memory.update",
+            memoryId: derivedMemoryId(original.eventId, 0),
+            text: "I moved to Berlin",
+            metadata: null,
+            expectedVersion: null
+          }),
+          (yield* Retries).retry({ workspaceId: World.workspace, id: original.eventId }, World.key("once"))
         ], (attempt) => Effect.result(attempt as Effect.Effect<unknown, unknown>))
 
         for (const result of refused) {
