@@ -1,8 +1,8 @@
 /** `OperationStore` on Postgres: set-based statements, leases by the database clock, every wait in one lock order. */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Random, Schema } from "effect"
+import { Effect, Option, Random, Schema } from "effect"
 import { InferInput } from "../domain/Command.ts"
-import { inLockOrder, type LaneRef, OperationId, type OperationRef, WorkspaceId } from "../domain/Ids.ts"
+import { type LaneRef, OperationId, type OperationRef, WorkspaceId } from "../domain/Ids.ts"
 import { Operation } from "../domain/Operation.ts"
 import { Plan } from "../domain/Plan.ts"
 import { scopeKeys } from "../domain/Scope.ts"
@@ -13,6 +13,7 @@ import { operationColumns } from "./PgRows.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeOperations = Schema.decodeUnknownSync(Schema.Array(Operation))
+const decodeOperation = Schema.decodeUnknownOption(Operation)
 const NowRow = Schema.Tuple([Schema.Struct({ now: Schema.Finite })])
 const Work = Schema.Struct({
   workspaceId: WorkspaceId,
@@ -20,6 +21,8 @@ const Work = Schema.Struct({
   input: Schema.NullOr(InferInput),
   plan: Schema.NullOr(Plan)
 })
+
+const decodeWork = Schema.decodeUnknownOption(Work)
 
 const clock = `floor(extract(epoch from clock_timestamp()) * 1000)::float8`
 
@@ -35,10 +38,16 @@ export const make = Effect.gen(function*() {
     sql`jsonb_to_recordset(${sql.json(rows.map(({ workspaceId, lane }) => ({ workspace_id: workspaceId, lane })))})
       as r(workspace_id text, lane text)`
   /** Splits rows that carry the clock beside each operation. */
-  const locked = (rows: ReadonlyArray<object>) => {
-    const now = (rows[0] as { now?: number } | undefined)?.now ?? 0
-    return { now, operations: decodeOperations(rows) }
-  }
+  const locked = (rows: ReadonlyArray<object>) => ({ now: nowOf(rows), operations: decodeOperations(rows) })
+  /** The same of the rows that this release can read: what another has written keeps no worker from the rest. */
+  const offered = Effect.fnUntraced(function*(rows: ReadonlyArray<object>) {
+    const operations = rows.flatMap((row) => Option.toArray(decodeOperation(row)))
+    const unreadable = rows.length - operations.length
+    if (unreadable > 0) {
+      yield* Effect.logError("Operations cannot be read by this release").pipe(Effect.annotateLogs({ unreadable }))
+    }
+    return { now: nowOf(rows), operations }
+  })
 
   const store: Omit<OperationStore, keyof ReturnType<typeof makeReads>> = {
     now: outcome(sql`select ${dbNow} as now`).pipe(
@@ -116,14 +125,14 @@ export const make = Effect.gen(function*() {
           for no key update skip locked
         )
         select ${columns}, ${dbNow} as now from (select * from due union all select * from fresh) o`).pipe(
-        Effect.map(locked)
+        Effect.flatMap(offered)
       )
     }),
 
     expired: (limit) =>
       outcome(sql`select ${columns}, ${dbNow} as now from operations o
         where state = 'running' and lease_expires_at < statement_timestamp()
-        order by id limit ${limit} for no key update skip locked`).pipe(Effect.map(locked)),
+        order by id limit ${limit} for no key update skip locked`).pipe(Effect.flatMap(offered)),
 
     lock: (rows) =>
       rows.length === 0
@@ -158,10 +167,10 @@ export const make = Effect.gen(function*() {
         : outcome(leasePool<{ workspaceId: WorkspaceId; id: OperationId; epoch: number }>`with mine as materialized (
             select o.workspace_id, o.id from operations o
             join jsonb_to_recordset(${
-          sql.json(inLockOrder(leases).map((lease) => ({ workspace_id: lease.workspaceId, id: lease.id, epoch: lease.epoch })))
+          sql.json(leases.map((lease) => ({ workspace_id: lease.workspaceId, id: lease.id, epoch: lease.epoch })))
         }) as r(workspace_id text, id uuid, epoch int)
               on o.workspace_id = r.workspace_id and o.id = r.id and o.epoch = r.epoch
-            where o.state = 'running' order by o.workspace_id, o.id for no key update of o
+            where o.state = 'running' for no key update of o skip locked
           )
           update operations o set lease_expires_at = clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond'
           from mine where o.workspace_id = mine.workspace_id and o.id = mine.id and o.state = 'running'
@@ -171,7 +180,7 @@ export const make = Effect.gen(function*() {
       outcome(sql`select r.workspace_id as "workspaceId", r.id, i.input, p.plan from ${refs(rows)}
         left join operation_inputs i on i.workspace_id = r.workspace_id and i.operation_id = r.id
         left join operation_plans p on p.workspace_id = r.workspace_id and p.operation_id = r.id`).pipe(
-        Effect.map(Schema.decodeUnknownSync(Schema.Array(Work)))
+        Effect.map((found) => found.flatMap((row) => Option.toArray(decodeWork(row))))
       ),
 
     freeze: Effect.fnUntraced(function*(rows) {
@@ -222,6 +231,8 @@ export const make = Effect.gen(function*() {
   }
   return { ...store, ...makeReads(sql) } satisfies OperationStore
 })
+
+const nowOf = (rows: ReadonlyArray<object>): number => (rows[0] as { now?: number } | undefined)?.now ?? 0
 
 const keyRow = (key: {
   readonly workspaceId: string

@@ -1,6 +1,7 @@
 /** How a worker comes by operations, and keeps them: claims, takeovers and renewals, a batch in each. */
 import { Context, Duration, Effect, Layer, Result } from "effect"
 import { advanceClock } from "../domain/Fairness.ts"
+import { refKey } from "../domain/Ids.ts"
 import { decide, evolve, type Lease, type Operation } from "../domain/Operation.ts"
 import type { Locked, Work } from "./OperationStore.ts"
 import { Settings } from "./Settings.ts"
@@ -23,13 +24,16 @@ export const leaseOf = (operation: Operation): Lease => ({
 export class Claims extends Context.Service<Claims, {
   /**
    * Claims up to `limit` operations that are due, in fair order, for `owner`. A claim whose outcome is unknown is not
-   * repeated: what it took, if it took anything, comes back when its lease expires.
+   * repeated: what it took, if it took anything, comes back when its lease expires. Operations whose attempts are spent,
+   * by the number that is in force now, are ended and refunded instead, in the background.
    */
   readonly claim: (owner: string, limit: number) => Effect.Effect<ReadonlyArray<Claimed>, OutcomeUnknown>
-  /** Takes over expired leases. Operations whose attempts are spent are ended and refunded instead. */
+  /** Takes over expired leases. What has no attempt left is ended just the same. */
   readonly takeOver: (owner: string, limit: number) => Effect.Effect<ReadonlyArray<Claimed>, OutcomeUnknown>
-  /** Renews in one statement; returns the leases that still hold. */
+  /** Renews in one statement; returns what was renewed. The rest is lost, or somebody is busy with it. */
   readonly renew: (leases: ReadonlyArray<Lease>) => Effect.Effect<ReadonlyArray<Lease>, OutcomeUnknown>
+  /** Those of these leases that no longer hold. */
+  readonly lost: (leases: ReadonlyArray<Lease>) => Effect.Effect<ReadonlyArray<Lease>, OutcomeUnknown>
 }>()("indelible/services/Claims") {
   static readonly layer = Layer.effect(Claims, Effect.suspend(() => make))
 }
@@ -41,6 +45,7 @@ const make = Effect.gen(function*() {
   const settings = yield* Settings
   const leaseMs = Duration.toMillis(settings.lease)
   const { maxAttempts } = settings.retry
+  const scope = yield* Effect.scope
 
   /** Decides and saves a claim of each locked row; returns what was claimed, and what has no attempt left. */
   const claimLocked = Effect.fnUntraced(function*(owner: string, { now, operations: rows }: Locked) {
@@ -54,30 +59,53 @@ const make = Effect.gen(function*() {
     const saved = yield* operations.save(claims)
     if (saved.length !== claims.length) return yield* Effect.die("a locked operation changed under its lock")
     const work = claims.length === 0 ? [] : yield* operations.work(claims.map(({ to }) => to))
-    const byId = new Map(work.map((row) => [row.id, row]))
-    return { claimed: claims.map(({ to }): Claimed => ({ operation: to, work: byId.get(to.id)! })), spent }
-  })
-
-  const claim = Effect.fn("Claims.claim")((owner: string, limit: number) =>
-    transaction.run(Effect.gen(function*() {
-      const { claimed } = yield* claimLocked(owner, yield* operations.claimable(limit))
-      const served = claimed.map(({ operation }) => operation.fairTag)
-      if (served.length > 0) yield* operations.advanceFairClock(advanceClock(0, served))
-      return claimed
-    }))
-  )
-
-  const takeOver = Effect.fn("Claims.takeOver")(function*(owner: string, limit: number) {
-    const { claimed, spent } = yield* transaction.run(
-      Effect.flatMap(operations.expired(limit), (locked) => claimLocked(owner, locked))
-    )
-    if (spent.length > 0) {
-      yield* settlement.endAll(
-        spent.map((operation) => ({ _tag: "Exhaust", lease: leaseOf(operation), lane: operation }))
+    const byId = new Map(work.map((row) => [refKey(row), row]))
+    const claimed = claims.flatMap(({ to }): ReadonlyArray<Claimed> => {
+      const row = byId.get(refKey(to))
+      return row === undefined ? [] : [{ operation: to, work: row }]
+    })
+    // Their leases run out, and attempts end: unless a release that can read them takes over before.
+    if (claimed.length < claims.length) {
+      yield* Effect.logError("Claimed what this release cannot read").pipe(
+        Effect.annotateLogs("operations", claims.length - claimed.length)
       )
     }
+    return { claimed, spent }
+  })
+
+  /** Each by itself: one that cannot be ended keeps no other from its end. */
+  const exhaust = (spent: ReadonlyArray<Operation>) =>
+    Effect.forEach(spent, (operation) =>
+      settlement.end({ _tag: "Exhaust", lease: leaseOf(operation), lane: operation }).pipe(
+        Effect.catch(() => Effect.logWarning("The end of spent attempts had no answer")),
+        Effect.catchDefect(() =>
+          Effect.logError("Spent attempts could not be ended").pipe(Effect.annotateLogs("event_id", operation.id))
+        )
+      ), { concurrency: "unbounded", discard: true })
+
+  // In the background, so that no claim waits for its worker meanwhile.
+  const take = Effect.fnUntraced(function*(owner: string, candidates: Effect.Effect<Locked, OutcomeUnknown>) {
+    const { claimed, spent } = yield* transaction.run(Effect.gen(function*() {
+      const taken = yield* claimLocked(owner, yield* candidates)
+      const served = taken.claimed.map(({ operation }) => operation.fairTag)
+      if (served.length > 0) yield* operations.advanceFairClock(advanceClock(0, served))
+      return taken
+    }))
+    if (spent.length > 0) yield* Effect.forkIn(exhaust(spent), scope)
     return claimed
   })
 
-  return Claims.of({ claim, takeOver, renew: (leases) => operations.renew(leases, leaseMs) })
+  const holds = ({ epoch }: Lease, operation: Operation | null): boolean =>
+    operation?.state === "running" && operation.epoch === epoch
+
+  return Claims.of({
+    claim: Effect.fn("Claims.claim")((owner, limit) => take(owner, operations.claimable(limit))),
+    takeOver: Effect.fn("Claims.takeOver")((owner, limit) => take(owner, operations.expired(limit))),
+    renew: (leases) => operations.renew(leases, leaseMs),
+    lost: (leases) =>
+      Effect.map(
+        Effect.forEach(leases, (lease) => operations.get(lease), { concurrency: 4 }),
+        (rows) => leases.filter((lease, index) => !holds(lease, rows[index]!))
+      )
+  })
 })

@@ -75,17 +75,23 @@ export interface OperationStore {
   readonly fairClock: Effect.Effect<{ readonly clock: number; readonly now: number }, OutcomeUnknown>
   /** Moves the virtual time on. It never goes back. */
   readonly advanceFairClock: (to: number) => Effect.Effect<void, OutcomeUnknown>
-  /** Locks up to `limit` pending, ready, due operations in fair order, skipping rows that somebody else has locked. */
+  /**
+   * Locks up to `limit` pending, ready, due operations in fair order, skipping rows that somebody else has locked.
+   * Leaves out what this release cannot read.
+   */
   readonly claimable: (limit: number) => Effect.Effect<Locked, OutcomeUnknown>
-  /** Locks up to `limit` running operations whose lease has expired, skipping locked rows. */
+  /** Locks up to `limit` running operations whose lease has expired, skipping and leaving out the same. */
   readonly expired: (limit: number) => Effect.Effect<Locked, OutcomeUnknown>
   /** Locks these operations in lock order, waiting for whoever has them. Rows that do not exist are absent. */
   readonly lock: (refs: ReadonlyArray<OperationRef>) => Effect.Effect<Locked, OutcomeUnknown>
   /** Saves evolved operations, and returns those that were still as they were read. */
   readonly save: (rows: ReadonlyArray<SavedOperation>) => Effect.Effect<ReadonlyArray<OperationRef>, OutcomeUnknown>
-  /** Renews the leases that still hold, by the database clock, and returns them. Those absent are lost. */
+  /**
+   * Renews the leases that still hold, by the database clock, and returns them. Waits for nobody: those absent are lost,
+   * or somebody has their row locked.
+   */
   readonly renew: (leases: ReadonlyArray<Lease>, leaseMs: number) => Effect.Effect<ReadonlyArray<Lease>, OutcomeUnknown>
-  /** Inputs and frozen plans. */
+  /** Inputs and frozen plans. Leaves out what this release cannot read. */
   readonly work: (refs: ReadonlyArray<OperationRef>) => Effect.Effect<ReadonlyArray<Work>, OutcomeUnknown>
   /** Writes plans that do not exist yet, and returns the plan that is in force for each of these operations. */
   readonly freeze: (plans: ReadonlyArray<Frozen>) => Effect.Effect<ReadonlyArray<Frozen>, OutcomeUnknown>

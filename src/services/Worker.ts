@@ -2,7 +2,20 @@
  * A worker process: claims what is due, runs attempts side by side, renews every lease in one statement, and fences
  * itself on its own monotonic clock when it cannot. When its scope closes it drains, then gives the rest back.
  */
-import { Cause, Clock, Duration, Effect, FiberMap, Layer, Queue as Mailbox, Random } from "effect"
+import {
+  Cause,
+  Clock,
+  Duration,
+  Effect,
+  Fiber,
+  FiberMap,
+  FiberSet,
+  Layer,
+  Queue as Mailbox,
+  Random,
+  Schedule,
+  Semaphore
+} from "effect"
 import { refKey } from "../domain/Ids.ts"
 import type { Lease, Operation } from "../domain/Operation.ts"
 import { Attempt } from "./Attempt.ts"
@@ -33,6 +46,8 @@ const make = Effect.gen(function*() {
   const owner = `worker-${yield* Random.nextIntBetween(0, 2 ** 48)}`
   const held = new Map<string, Held>()
   const attempts = yield* FiberMap.make<string, void>()
+  const takes = yield* FiberSet.make<boolean>()
+  const turn = yield* Semaphore.make(1)
   const nudge = yield* Mailbox.sliding<void>(1)
   // A lease is counted from before it was asked for, less a margin: this clock gives up before the database's does.
   const validFor = nanos(settings.lease) - nanos(settings.fenceMargin)
@@ -44,7 +59,7 @@ const make = Effect.gen(function*() {
           ? Effect.void
           // The lease is left to expire: what went wrong here may go better elsewhere, and attempts are bounded.
           : Effect.logError("An attempt ended without a verdict").pipe(
-            Effect.annotateLogs({ event_id: claimed.operation.id, cause: causeName(cause) })
+            Effect.annotateLogs({ event_id: claimed.operation.id, cause: kindOf(Cause.squash(cause)) })
           )
       ),
       Effect.ensuring(Effect.sync(() => {
@@ -62,69 +77,92 @@ const make = Effect.gen(function*() {
     }
   })
 
-  const take = Effect.fnUntraced(function*(how: "claim" | "takeOver") {
-    const room = Math.min(settings.workerConcurrency - held.size, settings.batchSize)
-    if (room <= 0) return false
-    const askedAt = yield* Clock.monotonicTimeNanos
-    const claimed = yield* claims[how](owner, room)
-    yield* start(claimed, askedAt)
-    return claimed.length === room
-  })
+  /** A round that goes wrong is told of, and is not the last one. */
+  const round = <B>(what: string, fallback: B) => <A>(effect: Effect.Effect<A, OutcomeUnknown>): Effect.Effect<A | B> =>
+    effect.pipe(
+      Effect.catch(() => Effect.as(Effect.logWarning(`${what} had no answer`), fallback)),
+      Effect.catchDefect((defect) =>
+        Effect.as(Effect.logError(`${what} broke off`).pipe(Effect.annotateLogs("defect", kindOf(defect))), fallback)
+      )
+    )
 
-  const logged = <B>(what: string, fallback: B) => <A>(effect: Effect.Effect<A, OutcomeUnknown>): Effect.Effect<A | B> =>
-    Effect.catch(effect, () => Effect.as(Effect.logWarning(what), fallback))
+  /** Claims what there is room for; says whether there may be more. In turn: two at once would take one room twice. */
+  const takeInTurn = (how: "claim" | "takeOver") =>
+    turn.withPermit(Effect.gen(function*() {
+      const room = Math.min(settings.workerConcurrency - held.size, settings.batchSize)
+      if (room <= 0) return false
+      const askedAt = yield* Clock.monotonicTimeNanos
+      const claimed = yield* claims[how](owner, room)
+      yield* start(claimed, askedAt)
+      return claimed.length === room
+    }))
+
+  /** Comes to its end even if its loop is stopped meanwhile: what it takes is in hand when the drain looks. */
+  const take = (how: "claim" | "takeOver") =>
+    takeInTurn(how).pipe(
+      round(how === "claim" ? "A claim" : "A takeover", false),
+      (taking) => FiberSet.run(takes, taking),
+      Effect.flatMap(Fiber.join)
+    )
 
   /** Claims until there is no more room or no more work, then waits for a nudge or the next poll. */
   const claimLoop = Effect.gen(function*() {
-    while (yield* take("claim").pipe(logged("A claim had no answer", false))) { /* there may be more */ }
+    while (yield* take("claim")) { /* there may be more */ }
     yield* Effect.timeoutOption(Mailbox.take(nudge), settings.pollInterval)
   }).pipe(Effect.forever)
 
   const takeOverLoop = Effect.gen(function*() {
-    while (yield* take("takeOver").pipe(logged("A takeover had no answer", false))) { /* there may be more */ }
+    while (yield* take("takeOver")) { /* there may be more */ }
     yield* Effect.sleep(settings.pollInterval)
   }).pipe(Effect.forever)
 
-  const lose = (key: string) =>
-    Effect.andThen(FiberMap.remove(attempts, key), Effect.sync(() => held.delete(key)))
+  /** Stops these at once. One that is slow to stop keeps no other waiting. */
+  const lose = (keys: ReadonlyArray<string>) =>
+    Effect.forEach(keys, (key) =>
+      Effect.suspend(() => {
+        held.delete(key)
+        return FiberMap.remove(attempts, key)
+      }), { concurrency: "unbounded", discard: true }).pipe(Effect.timeoutOption(settings.fenceMargin))
 
   const renewAll = Effect.gen(function*() {
     const asked = [...held]
     if (asked.length === 0) return
     const askedAt = yield* Clock.monotonicTimeNanos
-    const kept = new Set((yield* claims.renew(asked.map(([, { lease }]) => lease))).map(keyOf))
+    const renewed = new Set((yield* claims.renew(asked.map(([, { lease }]) => lease))).map(keyOf))
     for (const [key, mine] of asked) {
-      if (kept.has(key)) mine.until = askedAt + validFor
-      else yield* lose(key)
+      if (renewed.has(key)) mine.until = askedAt + validFor
     }
+    const missing = asked.flatMap(([key, { lease }]) => renewed.has(key) ? [] : [lease])
+    if (missing.length > 0) yield* lose((yield* claims.lost(missing)).map(keyOf))
   })
 
   const renewEvery = Duration.millis(Duration.toMillis(settings.lease) / 3)
+  // From start to start, and given up in time: after a renewal that came to nothing there is one more before the fence.
   const heartbeat = renewAll.pipe(
-    Effect.timeoutOrElse({ duration: renewEvery, orElse: () => Effect.logWarning("A renewal of leases had no answer in time") }),
-    logged("A renewal of leases had no answer", undefined),
-    Effect.andThen(Effect.sleep(renewEvery)),
-    Effect.forever
+    Effect.timeoutOrElse({ duration: Duration.times(renewEvery, 0.75), orElse: () => Effect.logWarning("A renewal of leases had no answer in time") }),
+    round("A renewal of leases", undefined),
+    Effect.repeat(Schedule.fixed(renewEvery))
   )
 
   /** Stops whatever outlived its lease by this process's own clock, whether or not the database can be asked. */
   const fence = Effect.gen(function*() {
     yield* Effect.sleep(Duration.millis(Math.max(10, Duration.toMillis(settings.fenceMargin) / 3)))
     const now = yield* Clock.monotonicTimeNanos
-    for (const [key, { until }] of held) {
-      if (until <= now) yield* lose(key)
-    }
+    yield* lose([...held].flatMap(([key, { until }]) => until <= now ? [key] : []))
   }).pipe(Effect.forever)
 
-  /** Lets running attempts end, within bounds, and gives back the attempts of those that did not. */
+  /** Lets claims and attempts under way end, within bounds, and gives back the attempts of those that did not. */
   const drain = Effect.gen(function*() {
-    yield* FiberMap.awaitEmpty(attempts).pipe(Effect.timeoutOption(settings.drainTimeout), Effect.ignore)
+    yield* Effect.andThen(FiberSet.awaitEmpty(takes), FiberMap.awaitEmpty(attempts)).pipe(
+      Effect.timeoutOption(settings.drainTimeout),
+      Effect.ignore
+    )
     const left = [...held.values()]
     yield* FiberMap.clear(attempts)
     if (left.length === 0) return
     yield* settlement.endAll(left.map(({ lease, operation }) => ({ _tag: "Release", lease, lane: operation }))).pipe(
-      Effect.timeoutOption(settings.drainTimeout),
-      logged("Leases could not be given back", undefined)
+      Effect.timeoutOption(Duration.max(settings.drainTimeout, giveBackMin)),
+      round("Giving back leases", undefined)
     )
   })
 
@@ -143,11 +181,12 @@ const make = Effect.gen(function*() {
   yield* Effect.forkScoped(claimLoop)
 })
 
+/** Giving back has this long at least, even where attempts are to end at once. */
+const giveBackMin = Duration.seconds(1)
+
 /** The kind of a failure without its words: a message could hold what a caller said. */
-const causeName = (cause: Cause.Cause<unknown>): string => {
-  const error = Cause.squash(cause)
-  return error instanceof Error ? error.name : typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : typeof error
-}
+const kindOf = (error: unknown): string =>
+  error instanceof Error ? error.name : typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : typeof error
 
 /** Runs a worker until its scope closes. */
 export const layer = Layer.effectDiscard(make)

@@ -113,7 +113,7 @@ export const concurrentSuite = <R, E>(
         assert.deepStrictEqual(yield* after(cancel, lock), [cancelled, other!])
       }))
 
-    it.effect.each(["lock", "renew"] as const)("%s takes its rows in one order, whatever order they come in", (how) =>
+    it.effect("rows are locked in one order, whatever order they are named in", () =>
       Effect.gen(function*() {
         const { become, insert, operations, run, workspaceId } = yield* begin("order", open)
         const rows = yield* insert(...shuffled(Array.from({ length: 9 }, () => accepted(workspaceId))))
@@ -126,9 +126,7 @@ export const concurrentSuite = <R, E>(
         )
         const taken = yield* Interleaving.after({
           first: operations.lock([held[4]!]),
-          second: how === "lock"
-            ? run(Effect.map(operations.lock(shuffled(held)), (locked) => locked.operations.length))
-            : Effect.map(operations.renew(shuffled(held), hour), (renewed) => renewed.length),
+          second: run(Effect.map(operations.lock(shuffled(held)), (locked) => locked.operations.length)),
           blocked: blockedThere
         })
         assert.strictEqual(taken, 9)
@@ -147,17 +145,19 @@ export const concurrentSuite = <R, E>(
         assert.deepStrictEqual(yield* operations.get(row!), taken(winner))
       }))
 
-    it.effect("a renewal that meets a takeover is lost, and one that meets a takeover that fails is not", () =>
+    it.effect("a renewal waits for nobody, and leaves out what somebody is busy with or has taken over", () =>
       Effect.gen(function*() {
         const { become, insert, operations, workspaceId } = yield* begin("renewals", open)
-        const [row] = yield* insert(accepted(workspaceId))
-        const mine = yield* become(row!, claimed(yield* fromNow(-hour)))
-        const taken = evolve(mine, claimed(yield* fromNow(hour), "another"))
-        const takeOver = Effect.andThen(operations.lock([mine]), operations.save([{ from: mine, to: taken }]))
-        const renewed = yield* after(takeOver, operations.renew([mine], 2 * hour), true)
-        assert.deepStrictEqual(renewed, [{ workspaceId, id: mine.id, epoch: mine.epoch }])
-        assert.deepStrictEqual(yield* after(takeOver, operations.renew([mine], 2 * hour)), [])
-        assert.deepStrictEqual(yield* operations.get(mine), taken)
+        const rows = yield* insert(accepted(workspaceId), accepted(workspaceId))
+        const time = yield* fromNow(-hour)
+        const [mine, other] = yield* Effect.forEach(rows, (row) => become(row, claimed(time)))
+        const taken = evolve(mine!, claimed(yield* fromNow(hour), "another"))
+        const takeOver = Effect.andThen(operations.lock([mine!]), operations.save([{ from: mine!, to: taken }]))
+        const renew = Effect.map(operations.renew([mine!, other!], 2 * hour), ids)
+        assert.deepStrictEqual(yield* renew, ids([mine!, other!]))
+        assert.deepStrictEqual(yield* Interleaving.beside(takeOver, renew), ids([other!]))
+        assert.deepStrictEqual(yield* renew, ids([other!]))
+        assert.deepStrictEqual(yield* operations.get(mine!), taken)
       }))
 
     it.effect("of plans frozen at the same time one is in force, and everybody is told which", () =>
