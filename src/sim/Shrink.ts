@@ -1,0 +1,232 @@
+/**
+ * The smallest run that still breaks the same invariant: fewer faults, fewer deviations from first come, first served,
+ * a smaller world. Every step is a run; what does not break is not taken.
+ */
+import { faultsAt } from "./Engines.ts"
+import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
+import { explicit } from "./Plan.ts"
+import type { Run, Simulate, Spec } from "./Run.ts"
+import type { Deviation } from "./Schedule.ts"
+import type { Shape } from "./Shape.ts"
+
+export interface ShrinkOptions {
+  readonly simulate: Simulate
+  /** The most runs that this may take. */
+  readonly runs?: number
+  /** Looked at before each run: true ends the search with what it has. */
+  readonly enough?: () => boolean
+}
+
+export interface Shrunk {
+  /** The smallest that was found. Explicit in everything, unless only the seed repeats the failure. */
+  readonly spec: Spec
+  /** The run of `spec`. */
+  readonly run: Run
+  /** False: faults and deviations written down do not repeat it, only the seed does. */
+  readonly isPlan: boolean
+  /** False: the search ended because it had taken too long. */
+  readonly finished: boolean
+  readonly runs: number
+  /** How many faults and deviations the run had at first. */
+  readonly from: { readonly faults: number; readonly deviations: number }
+}
+
+/** Shrinks a run that breaks `invariant`. Null if it does not. */
+export const shrink = (failing: Spec, invariant: string, options: ShrinkOptions): Shrunk | null => {
+  const original = options.simulate(failing, { deviations: true })
+  if (!breaks(original, invariant)) return null
+  const from = { faults: original.fired.length, deviations: original.deviations.length }
+  const search = new Search(options, invariant)
+  if (!search.take(explicit(original))) {
+    return { spec: failing, run: original, isPlan: false, finished: true, runs: search.runs + 1, from }
+  }
+  search.take({ ...search.spec, deviations: [] })
+  search.take({ ...search.spec, faults: [] })
+  let before = Infinity
+  while (search.size < before && !search.over) {
+    before = search.size
+    fewerFaults(search)
+    fewerLives(search)
+    if (search.faults.length > 1) otherPlaces(search, search.run.shape)
+    fewerDeviations(search)
+    smallerShape(search)
+  }
+  return { spec: search.spec, run: search.run, isPlan: true, finished: !search.over, runs: search.runs + 1, from }
+}
+
+const breaks = (run: Run, invariant: string): boolean =>
+  run.violations.some((violation) => violation.invariant === invariant)
+
+const everyKind = Object.keys(faultKinds) as ReadonlyArray<FaultKind>
+
+/** The best so far, and how much more may be tried. */
+class Search {
+  runs = 0
+  private readonly options: ShrinkOptions
+  private readonly invariant: string
+  private best: { readonly spec: Spec; readonly run: Run } | null = null
+
+  constructor(options: ShrinkOptions, invariant: string) {
+    this.options = options
+    this.invariant = invariant
+  }
+
+  get spec(): Spec {
+    return this.found.spec
+  }
+
+  get run(): Run {
+    return this.found.run
+  }
+
+  get faults(): ReadonlyArray<Fault> {
+    return this.spec.faults ?? []
+  }
+
+  get deviations(): ReadonlyArray<Deviation> {
+    return this.spec.deviations ?? []
+  }
+
+  /** What there is to be read in a plan. */
+  get size(): number {
+    const { operations, workers, apis, workspaces, lanes } = this.run.shape
+    return 100 * (this.faults.length + this.deviations.length) + operations + workers + apis + workspaces + lanes
+  }
+
+  get over(): boolean {
+    return this.runs >= (this.options.runs ?? 2_000) || this.options.enough?.() === true
+  }
+
+  /** Takes `spec` for the best if it breaks the invariant, without what it had no occasion for. */
+  take(spec: Spec): boolean {
+    if (this.over) return false
+    this.runs++
+    const run = this.options.simulate(spec)
+    if (!breaks(run, this.invariant)) return false
+    const { deviations, faults } = run.unused
+    const left = <A>(all: ReadonlyArray<A> | undefined, unused: ReadonlyArray<A>): ReadonlyArray<A> => {
+      const names = new Set(unused.map((item) => JSON.stringify(item)))
+      return (all ?? []).filter((item) => !names.has(JSON.stringify(item)))
+    }
+    this.best = { spec: { ...spec, faults: left(spec.faults, faults), deviations: left(spec.deviations, deviations) }, run }
+    return true
+  }
+
+  /** What could still go wrong after the faults of `spec`. */
+  places(spec: Spec): ReadonlyArray<Fault> {
+    if (this.over) return []
+    this.runs++
+    const { fired, occasions } = this.options.simulate(spec, { occasions: true })
+    const last = fired.at(-1)
+    const struck = last === undefined ? -1 : occasions.findIndex((occasion) => nameOf(occasion) === nameOf(last))
+    return fired.length < (spec.faults?.length ?? 0) ? [] : faultsAt(occasions.slice(struck + 1), everyKind)
+  }
+
+  private get found(): { readonly spec: Spec; readonly run: Run } {
+    if (this.best === null) throw new Error("nothing was found yet")
+    return this.best
+  }
+}
+
+const fewerFaults = (search: Search) =>
+  fewer(() => search.faults, (faults) => search.take({ ...search.spec, faults }))
+
+const fewerDeviations = (search: Search) =>
+  fewer(() => search.deviations, (deviations) => search.take({ ...search.spec, deviations }))
+
+/**
+ * Delta debugging: leaves out halves, then quarters, then eighths, until no single one can be left out. `items` are
+ * those of the best so far, which may be fewer than were asked for.
+ */
+export const fewer = <A>(items: () => ReadonlyArray<A>, take: (some: ReadonlyArray<A>) => boolean): void => {
+  let parts = 2
+  while (items().length > 0) {
+    const all = items()
+    parts = Math.min(parts, all.length)
+    let found = false
+    for (let part = 0; part < parts && !found; part++) {
+      const begin = Math.floor(part * all.length / parts)
+      const end = Math.floor((part + 1) * all.length / parts)
+      found = take([...all.slice(0, begin), ...all.slice(end)])
+    }
+    if (found) parts = Math.max(2, parts - 1)
+    else if (parts === all.length) return
+    else parts *= 2
+  }
+}
+
+/**
+ * A fault of a later incarnation holds on to the crashes that led there, and one after a repetition to what made it
+ * repeat. Takes such a crash away and counts what follows it down by one.
+ */
+const fewerLives = (search: Search) => {
+  for (const fault of search.faults) {
+    if (!search.faults.includes(fault)) continue
+    const spec = { ...search.spec, faults: search.faults.filter((other) => other !== fault) }
+    if (search.take(withoutLife(spec, fault.actor))) continue
+    search.take({ ...spec, faults: spec.faults.map((other) => isLater(other, fault) ? { ...other, index: other.index - 1 } : other) })
+  }
+}
+
+const isLater = (one: Fault, other: Fault): boolean =>
+  one.actor === other.actor && one.label === other.label && one.index > other.index
+
+/** As if a process had been spared one incarnation: what it met there is gone, and later ones are counted anew. */
+export const withoutLife = (spec: Spec, actor: string): Spec => {
+  const [name = "", incarnation = ""] = actor.split("#")
+  const life = Number(incarnation)
+  const renamed = (id: string): string => {
+    const [, count, rest = ""] = id.startsWith(`${name}#`) ? /#(\d+)(.*)$/.exec(id) ?? [] : []
+    return count !== undefined && Number(count) > life ? `${name}#${Number(count) - 1}${rest}` : id
+  }
+  const isGone = (id: string): boolean => id === actor || id.startsWith(`${actor}:`)
+  return {
+    ...spec,
+    faults: (spec.faults ?? [])
+      .filter((fault) => !isGone(fault.actor))
+      .map((fault) => ({ ...fault, actor: renamed(fault.actor) })),
+    deviations: (spec.deviations ?? [])
+      .filter(({ chosen, head }) => !isGone(chosen) && !isGone(head))
+      .map(({ chosen, head }) => ({ chosen: renamed(chosen), head: renamed(head) }))
+  }
+}
+
+/** How many places are tried for one fault. */
+const placesMax = 100
+
+/**
+ * Leaving out one by one ends where every fault is needed by another. So this begins anew, in a world of this shape,
+ * with nothing or with one of the faults, and looks for a place where a single one of the others completes it.
+ */
+const otherPlaces = (search: Search, shape: Shape) => {
+  const { faults, spec } = search
+  const wanted = new Set(faults.map(({ kind, label }) => `${kind} ${label}`))
+  for (const before of [[], ...faults.map((fault) => [fault])]) {
+    if (before.length >= faults.length) return
+    const places = search.places({ ...spec, shape, faults: before }).filter(({ kind, label }) => wanted.has(`${kind} ${label}`))
+    const step = Math.max(1, places.length / placesMax)
+    for (let place = 0; place < places.length; place += step) {
+      if (search.take({ ...spec, shape, faults: [...before, places[Math.floor(place)]!] })) return
+    }
+  }
+}
+
+/** What can be made smaller, and how small. */
+const least = { operations: 1, workers: 1, apis: 1, workspaces: 1, lanes: 1, chaosMs: 1_000 } as const
+
+const smallerShape = (search: Search) => {
+  const { shape } = search.run
+  if (shape.operations > 1 || shape.workers > 1) otherPlaces(search, { ...shape, ...least, chaosMs: shape.chaosMs })
+  for (const name of Object.keys(least) as ReadonlyArray<keyof typeof least>) {
+    let low: number = least[name]
+    while (low < search.run.shape[name]) {
+      const middle = Math.floor((low + search.run.shape[name]) / 2)
+      const shape: Shape = { ...search.run.shape, [name]: middle }
+      if (!search.take({ ...search.spec, shape })) low = middle + 1
+    }
+  }
+  // With every fault written down, how likely they were says nothing.
+  if (Object.keys(search.run.shape.rates).length > 0) {
+    search.take({ ...search.spec, shape: { ...search.run.shape, rates: {} } })
+  }
+}

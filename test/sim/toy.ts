@@ -1,0 +1,175 @@
+/**
+ * A world small enough to know by heart, on the real kernel: workers that claim, charge and store, and a bank. Bugs can
+ * be planted that need one fault, two faults, or nothing but an unlucky schedule.
+ */
+import { WorkspaceId } from "../../src/domain/Ids.ts"
+import * as Faults from "../../src/sim/Faults.ts"
+import { Actor, Kernel } from "../../src/sim/Kernel.ts"
+import { root } from "../../src/sim/Keyed.ts"
+import type { Run, Simulate } from "../../src/sim/Run.ts"
+import * as Schedule from "../../src/sim/Schedule.ts"
+import { drawShape } from "../../src/sim/Shape.ts"
+import { keeping } from "../../src/sim/Trace.ts"
+
+/**
+ * `charge`: who takes over charges again, which one crash shows. `answer`: a lost acknowledgement that comes after a
+ * crash elsewhere loses the operation, which takes two faults. `order`: whoever comes first has to be worker-1. `never`:
+ * an operation that was in doubt is never done, which only the end shows.
+ */
+export type Bug = "charge" | "answer" | "order" | "never"
+
+interface Operation {
+  readonly id: number
+  holder: Actor | null
+  charges: number
+  stored: number
+}
+
+const statementKinds = ["crash_before", "crash_after", "in_doubt", "lost_before_send"] as const
+const commitKinds = ["crash_before", "crash_after", "lost_acknowledgement"] as const
+
+export const toy = (...bugs: ReadonlyArray<Bug>): Simulate => (spec, keep = {}) => {
+  const key = root(spec.seed)
+  const shape = { ...drawShape(key, spec.engine), ...spec.shape }
+  const { events, record } = keeping()
+  const deviations: Array<Schedule.Deviation> = []
+  const occasions: Array<Faults.Occasion> = []
+  const replay = spec.deviations === undefined ? null : Schedule.replay(spec.deviations)
+  const schedule = replay ?? Schedule.random(key.of("schedule"))
+  const kernel = new Kernel({
+    seed: spec.seed,
+    schedule: keep.deviations === true ? Schedule.recording(schedule, deviations) : schedule,
+    ...(keep.trace === true ? { recorder: record } : {})
+  })
+  const plan = spec.faults === undefined ? null : Faults.planned(spec.faults)
+  const decided = plan ?? Faults.drawn(key.of("faults"), shape.rates)
+  const faults = keep.occasions === true ? Faults.watched(decided, (occasion) => occasions.push(occasion)) : decided
+  const bank = new Bank(kernel, faults, bugs, shape.operations)
+  for (let worker = 1; worker <= shape.workers; worker++) bank.employ(`worker-${worker}`)
+  const until = () => bank.broken !== null
+  kernel.run({ forMs: shape.chaosMs, until })
+  bank.healed = true
+  kernel.run({ forMs: 10_000, until })
+  const broken = bank.broken ?? bank.unfinished
+  const violations = broken === null || spec.blind?.includes(broken.invariant) === true ? [] : [broken]
+  return {
+    spec,
+    shape,
+    violations,
+    steps: kernel.steps,
+    virtualMs: kernel.now,
+    hash: kernel.hash,
+    fired: bank.fired,
+    unused: { faults: plan?.unused() ?? [], deviations: replay?.unused() ?? [] },
+    reached: bank.takeovers > 0 ? ["takeover"] : [],
+    states: bank.states,
+    outcomes: { stored: bank.operations.filter(({ stored }) => stored > 0).length },
+    trace: events(),
+    occasions,
+    deviations
+  } satisfies Run
+}
+
+class Bank {
+  readonly operations: ReadonlyArray<Operation>
+  readonly fired: Array<Faults.Fault> = []
+  readonly states: Array<number> = []
+  takeovers = 0
+  healed = false
+  broken: Run["violations"][number] | null = null
+  private readonly kernel: Kernel
+  private readonly faults: Faults.Faults
+  private readonly bugs: ReadonlyArray<Bug>
+
+  constructor(kernel: Kernel, faults: Faults.Faults, bugs: ReadonlyArray<Bug>, operations: number) {
+    this.kernel = kernel
+    this.faults = faults
+    this.bugs = bugs
+    this.operations = Array.from({ length: operations }, (_, id) => ({ id, holder: null, charges: 0, stored: 0 }))
+  }
+
+  get unfinished(): Run["violations"][number] | null {
+    const left = this.operations.find(({ stored }) => stored === 0)
+    return left === undefined ? null : violation("every operation ends", left, "still open")
+  }
+
+  employ(name: string): void {
+    const worker = new Actor(`${name}#${this.kernel.count(name) + 1}`)
+    this.kernel.actors.add(worker)
+    this.kernel.mark(worker, "spawn", name)
+    this.claim(name, worker)
+  }
+
+  private claim(name: string, worker: Actor): void {
+    this.statement(worker, name, "claim", statementKinds, () => {
+      const open = this.operations.find(({ holder, stored }) => stored === 0 && (holder === null || holder.dead))
+      if (open === undefined) return this.retire(worker)
+      if (open.id === 0 && open.holder === null && this.bugs.includes("order") && name !== "worker-1") {
+        this.broken ??= violation("first come, first served", open, `${name} was first`)
+      }
+      if (open.holder !== null) this.takeovers++
+      open.holder = worker
+      this.charge(name, worker, open)
+    })
+  }
+
+  private charge(name: string, worker: Actor, operation: Operation): void {
+    this.statement(worker, name, "charge", statementKinds, (fault) => {
+      if (operation.charges === 0 || this.bugs.includes("charge")) operation.charges++
+      if (operation.charges > 1) this.broken ??= violation("charged once", operation, `${operation.charges} times`)
+      if (fault === "in_doubt" && this.bugs.includes("never")) return this.claim(name, worker)
+      this.store(name, worker, operation)
+    })
+  }
+
+  private store(name: string, worker: Actor, operation: Operation): void {
+    this.statement(worker, name, "store", commitKinds, (fault) => {
+      const forgotten = fault === "lost_acknowledgement" && this.takeovers > 0 && this.bugs.includes("answer")
+      if (forgotten) this.broken ??= violation("stored once", operation, "forgotten")
+      operation.stored++
+      this.states.push(root(this.operations.map(({ charges, stored }) => `${charges}${stored}`).join()).word())
+      this.claim(name, worker)
+    })
+  }
+
+  /** One statement, a millisecond away. A worker that dies is replaced a little later. */
+  private statement(
+    worker: Actor,
+    name: string,
+    label: string,
+    kinds: ReadonlyArray<Faults.FaultKind>,
+    done: (fault: Faults.FaultKind | null) => void
+  ): void {
+    const { kernel } = this
+    kernel.postAt(kernel.micros + 1_000, worker, "arrive", label, () => {
+      const point = { actor: worker.id, label, index: kernel.count(`${worker.id}/${label}`) }
+      const kind = this.healed ? null : this.faults.strike(point, kinds)
+      if (kind !== null) {
+        this.fired.push({ ...point, kind })
+        kernel.mark(worker, "note", "fault", `${kind} at ${label}`)
+      }
+      if (kind === "crash_before") return this.crash(name, worker)
+      if (kind === "lost_before_send") return this.statement(worker, name, label, kinds, done)
+      done(kind)
+      if (kind === "crash_after") this.crash(name, worker)
+    })
+  }
+
+  private crash(name: string, worker: Actor): void {
+    this.kernel.mark(worker, "crash", "")
+    this.kernel.bury(worker)
+    this.kernel.after(10, `restart ${name}`, () => this.employ(name))
+  }
+
+  private retire(worker: Actor): void {
+    this.kernel.mark(worker, "exit", "nothing left")
+    this.kernel.bury(worker)
+  }
+}
+
+const violation = (invariant: string, { id }: Operation, detail: string): Run["violations"][number] => ({
+  invariant,
+  workspaceId: WorkspaceId.make("toy"),
+  id: `operation-${id}`,
+  detail
+})
