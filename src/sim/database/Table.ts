@@ -1,0 +1,318 @@
+/**
+ * A table in memory. A row that a transaction has changed is there twice, as it was and as it will be, and everybody
+ * else sees it as it was. Rows are replaced, never changed.
+ */
+import { refKey, type WorkspaceId } from "../../domain/Ids.ts"
+import type { Change, TableName } from "../Commit.ts"
+import { foreignKeyViolation, uniqueViolation } from "./DatabaseError.ts"
+import { follow, Lock } from "./Lock.ts"
+import type { Steps, Tx } from "./Tx.ts"
+
+/** The place of one row, by its primary key. */
+export class Slot<Row extends object> extends Lock {
+  readonly table: Table<Row>
+  readonly key: string
+  committed: Row | null = null
+  /** Who has changed it and has not ended, and what it is for him: null when he deleted it. */
+  writer: Tx | null = null
+  pending: Row | null = null
+  /** The statement of the writer that changed it last. */
+  statement = 0
+
+  constructor(table: Table<Row>, key: string) {
+    super()
+    this.table = table
+    this.key = key
+  }
+
+  /** The row as this transaction sees it. */
+  seen(tx: Tx): Row | null {
+    return this.writer === tx ? this.pending : this.committed
+  }
+
+  /** Whether the present statement of this transaction has changed it. It does so once. */
+  touched(tx: Tx): boolean {
+    return this.writer === tx && this.statement === tx.statement
+  }
+}
+
+/** Which rows have something in common. Null: the row is not in this index. */
+export class Index<Row extends object> {
+  readonly name: string
+  readonly keyOf: (row: Row) => string | null
+  private readonly slots = new Map<string, Array<Slot<Row>>>()
+
+  constructor(name: string, keyOf: (row: Row) => string | null) {
+    this.name = name
+    this.keyOf = keyOf
+  }
+
+  /** The slots whose row has this key, or will have it if a transaction commits, or has it unless one commits. */
+  at(key: string): ReadonlyArray<Slot<Row>> {
+    return this.slots.get(key) ?? none
+  }
+
+  /** The rows with this key that a transaction sees. */
+  rows(tx: Tx, key: string): ReadonlyArray<Row> {
+    const rows: Array<Row> = []
+    for (const slot of this.at(key)) {
+      const row = slot.seen(tx)
+      if (row !== null && this.keyOf(row) === key) rows.push(row)
+    }
+    return rows
+  }
+
+  keys(): IterableIterator<string> {
+    return this.slots.keys()
+  }
+
+  add(slot: Slot<Row>, key: string): void {
+    const slots = this.slots.get(key)
+    if (slots === undefined) this.slots.set(key, [slot])
+    else slots.push(slot)
+  }
+
+  remove(slot: Slot<Row>, key: string): void {
+    const slots = this.slots.get(key)!
+    if (slots.length === 1) this.slots.delete(key)
+    else slots.splice(slots.indexOf(slot), 1)
+  }
+}
+
+const none: ReadonlyArray<never> = []
+
+/** A foreign key: the row with this primary key must exist when the statement ends. Null: nothing is referred to. */
+export interface Reference<Row> {
+  readonly name: string
+  readonly table: { readonly get: (tx: Tx, key: string) => object | null }
+  readonly keyOf: (row: Row) => string | null
+}
+
+export interface TableOptions<Row extends object> {
+  readonly name: TableName
+  readonly keyOf: (row: Row) => string
+  readonly unique?: ReadonlyArray<Index<Row>>
+  readonly indexes?: ReadonlyArray<Index<Row>>
+  readonly references?: ReadonlyArray<Reference<Row>>
+  /** Throws when a row may not become this: checks, and triggers that refuse. */
+  readonly check?: (before: Row | null, after: Row | null) => void
+}
+
+export class Table<Row extends object> {
+  readonly name: TableName
+  /** What everybody sees. */
+  readonly committed = new Map<string, Row>()
+  readonly slots = new Map<string, Slot<Row>>()
+  readonly keyOf: (row: Row) => string
+  private readonly primary: string
+  private readonly unique: ReadonlyArray<Index<Row>>
+  private readonly indexes: ReadonlyArray<Index<Row>>
+  private readonly references: ReadonlyArray<Reference<Row>>
+  private readonly check: (before: Row | null, after: Row | null) => void
+
+  constructor({ check = () => {}, indexes = [], keyOf, name, references = [], unique = [] }: TableOptions<Row>) {
+    this.name = name
+    this.keyOf = keyOf
+    this.primary = `${name}_pkey`
+    this.unique = unique
+    this.indexes = [...unique, ...indexes]
+    this.references = references
+    this.check = check
+  }
+
+  /** A row that is there from the beginning. */
+  begin(row: Row): void {
+    const slot = new Slot(this, this.keyOf(row))
+    slot.committed = row
+    this.slots.set(slot.key, slot)
+    this.committed.set(slot.key, row)
+    for (const index of this.indexes) {
+      const key = index.keyOf(row)
+      if (key !== null) index.add(slot, key)
+    }
+  }
+
+  /** The row with this primary key as a transaction sees it. */
+  get(tx: Tx, key: string): Row | null {
+    return this.slots.get(key)?.seen(tx) ?? null
+  }
+
+  /** Inserts a row, once nobody in flight has anything of it that must be unique. */
+  *insert(tx: Tx, row: Row): Steps<Slot<Row>> {
+    while (true) {
+      const rival = this.rival(tx, row, null)
+      if (rival === null) return this.place(tx, row)
+      const { constraint, slot } = rival
+      if (slot.writer === null || slot.writer === tx) throw uniqueViolation(constraint)
+      yield follow(tx, slot.writer)
+    }
+  }
+
+  /** The same, but null if what it must have alone is taken: anything of it, or what `arbiter` keeps. */
+  *insertUnlessTaken(tx: Tx, row: Row, arbiter: string | null = null): Steps<Slot<Row> | null> {
+    while (true) {
+      const rival = this.rival(tx, row, null)
+      if (rival === null) return this.place(tx, row)
+      const { constraint, slot: { writer } } = rival
+      if (writer !== null && writer !== tx) {
+        yield follow(tx, writer)
+        continue
+      }
+      if (arbiter === null || constraint === arbiter) return null
+      throw uniqueViolation(constraint)
+    }
+  }
+
+  /** Updates a row that this transaction has locked, once nobody in flight has what it must have alone. */
+  *update(tx: Tx, slot: Slot<Row>, row: Row): Steps<void> {
+    while (true) {
+      const rival = this.rival(tx, row, slot)
+      if (rival === null) return this.set(tx, slot, row)
+      const { constraint, slot: { writer } } = rival
+      if (writer === null || writer === tx) throw uniqueViolation(constraint)
+      yield follow(tx, writer)
+    }
+  }
+
+  /** Updates, or deletes with null, a row that this transaction has locked, and nothing in it that must be unique. */
+  set(tx: Tx, slot: Slot<Row>, row: Row | null): void {
+    const before = slot.seen(tx)
+    this.check(before, row)
+    if (slot.writer === null) {
+      slot.writer = tx
+      tx.writes.push(slot as unknown as Slot<object>)
+    } else this.unindex(slot, before, slot.committed)
+    slot.pending = row
+    slot.statement = tx.statement
+    if (row === null) return
+    for (const index of this.indexes) {
+      const key = index.keyOf(row)
+      if (key !== null && (slot.committed === null || index.keyOf(slot.committed) !== key)) index.add(slot, key)
+    }
+  }
+
+  /** What a transaction has made of a row becomes what everybody sees. */
+  commit(slot: Slot<Row>): Change | null {
+    const before = slot.committed
+    const after = slot.pending
+    this.unindex(slot, before, after)
+    slot.writer = null
+    slot.committed = after
+    slot.pending = null
+    if (after === null) {
+      this.slots.delete(slot.key)
+      this.committed.delete(slot.key)
+    } else this.committed.set(slot.key, after)
+    if (before === null && after === null) return null
+    return { table: this.name, key: slot.key, before, after } as unknown as Change
+  }
+
+  /** Nothing has happened. */
+  rollBack(slot: Slot<Row>): void {
+    this.unindex(slot, slot.pending, slot.committed)
+    slot.writer = null
+    slot.pending = null
+    if (slot.committed === null) this.slots.delete(slot.key)
+  }
+
+  /** Throws when what an inserted row refers to does not exist. */
+  checkReferences(tx: Tx, slot: Slot<Row>): void {
+    const row = slot.seen(tx)
+    if (row === null) return
+    for (const { keyOf, name, table } of this.references) {
+      const key = keyOf(row)
+      if (key !== null && table.get(tx, key) === null) throw foreignKeyViolation(name)
+    }
+  }
+
+  private place(tx: Tx, row: Row): Slot<Row> {
+    const key = this.keyOf(row)
+    let slot = this.slots.get(key)
+    if (slot === undefined) this.slots.set(key, slot = new Slot(this, key))
+    slot.take(tx)
+    this.set(tx, slot, row)
+    if (this.references.length > 0) tx.inserted.push(slot as unknown as Slot<object>)
+    return slot
+  }
+
+  /** Somebody who has, or may come to have, what this row must have alone. */
+  private rival(tx: Tx, row: Row, self: Slot<Row> | null) {
+    if (self === null) {
+      const slot = this.slots.get(this.keyOf(row))
+      if (slot !== undefined && mayBe(slot, tx, always)) return { slot, constraint: this.primary }
+    }
+    for (const index of this.unique) {
+      const key = index.keyOf(row)
+      if (key === null) continue
+      for (const slot of index.at(key)) {
+        if (slot !== self && mayBe(slot, tx, (row) => index.keyOf(row) === key)) return { slot, constraint: index.name }
+      }
+    }
+    return null
+  }
+
+  /** Takes a row out of every index that does not hold it for `stays`. */
+  private unindex(slot: Slot<Row>, row: Row | null, stays: Row | null): void {
+    if (row === null || row === stays) return
+    for (const index of this.indexes) {
+      const key = index.keyOf(row)
+      if (key !== null && (stays === null || index.keyOf(stays) !== key)) index.remove(slot, key)
+    }
+  }
+}
+
+const always = () => true
+
+/** Whether a row like this is there for a transaction, or could be once another has ended. */
+const mayBe = <Row extends object>(slot: Slot<Row>, tx: Tx, like: (row: Row) => boolean): boolean => {
+  const is = (row: Row | null) => row !== null && like(row)
+  if (slot.writer === null) return is(slot.committed)
+  return is(slot.pending) || (slot.writer !== tx && is(slot.committed))
+}
+
+/** The slots whose row, as this transaction sees it, is like this. */
+export const matching = <Row extends object>(
+  slots: ReadonlyArray<Slot<Row>>,
+  tx: Tx,
+  like: (row: Row) => boolean
+): Array<Slot<Row>> =>
+  slots.filter((slot) => {
+    const row = slot.seen(tx)
+    return row !== null && like(row)
+  })
+
+/** The slots of these references that have a row for this transaction, each once. */
+export const named = <Row extends object>(
+  table: Table<Row>,
+  tx: Tx,
+  refs: ReadonlyArray<{ readonly workspaceId: WorkspaceId; readonly id: string }>
+): ReadonlyArray<Slot<Row>> => {
+  const slots = new Set<Slot<Row>>()
+  for (const ref of refs) {
+    const slot = table.slots.get(refKey(ref))
+    if (slot !== undefined && slot.seen(tx) !== null) slots.add(slot)
+  }
+  return [...slots]
+}
+
+/** Locks up to `limit` of these that nobody else has, and returns their rows. */
+export const takeFree = <Row extends object>(tx: Tx, slots: ReadonlyArray<Slot<Row>>, limit: number): ReadonlyArray<Row> => {
+  const rows: Array<Row> = []
+  for (const slot of slots) {
+    if (rows.length >= limit) break
+    if (slot.take(tx)) rows.push(slot.seen(tx)!)
+  }
+  return rows
+}
+
+/** Deletes these rows. Those that somebody else has deleted meanwhile are gone. */
+export function* remove<Row extends object>(tx: Tx, table: Table<Row>, slots: ReadonlyArray<Slot<Row>>): Steps<number> {
+  let count = 0
+  for (const slot of slots) {
+    yield* tx.lock(slot)
+    if (slot.seen(tx) === null) continue
+    table.set(tx, slot, null)
+    count++
+  }
+  return count
+}

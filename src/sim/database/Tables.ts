@@ -1,0 +1,171 @@
+/** Every table of the schema, with its keys, its indexes, what it refers to, and the sequences. */
+import { refKey } from "../../domain/Ids.ts"
+import { isTerminal } from "../../domain/Operation.ts"
+import type { Committed, Rows, TableName } from "../Commit.ts"
+import * as Constraints from "./Constraints.ts"
+import { Index, Table } from "./Table.ts"
+
+interface OfWorkspace {
+  readonly workspaceId: string
+}
+
+export const operationKey = (row: OfWorkspace & { readonly operationId: string }): string =>
+  `${row.workspaceId}/${row.operationId}`
+export const laneKey = (row: OfWorkspace & { readonly lane: string }): string => `${row.workspaceId}/${row.lane}`
+export const keyKey = (row: OfWorkspace & { readonly keyHash: string }): string => `${row.workspaceId}/${row.keyHash}`
+export const versionKey = (row: OfWorkspace & { readonly id: string; readonly version: number }): string =>
+  `${row.workspaceId}/${row.id}/${row.version}`
+export const authorizationKey = (row: OfWorkspace & { readonly operationId: string; readonly no: number }): string =>
+  `${row.workspaceId}/${row.operationId}/${row.no}`
+
+const workspaceOf = (row: OfWorkspace): string => row.workspaceId
+const memoryKey = (row: Rows["history"]): string => `${row.workspaceId}/${row.memoryId}`
+const seqKey = (row: OfWorkspace & { readonly seq: number | bigint }): string => `${row.workspaceId}/${row.seq}`
+const spenderKey = (row: Rows["transfers"]): string => `${row.workspaceId}/${row.operationId}/${row.authorizationNo}`
+
+/** The only key of an index that holds the rows of one kind. */
+export const all = ""
+
+/** An index that holds only some rows. */
+const partial = <Row extends object>(
+  name: string,
+  test: (row: Row) => boolean,
+  keyOf: (row: Row) => string = () => all
+): Index<Row> => new Index(name, (row) => test(row) ? keyOf(row) : null)
+
+/** The key of the row in a table that has one. */
+export const singleton = "singleton"
+
+const spends = (row: Rows["transfers"]): boolean => row.operationId !== null
+
+/** A database right after its migration. */
+export class Tables {
+  /** Sequences give each number once, whoever rolls back. */
+  operationSeq = 0
+  outboxSeq = 0
+  transferSeq = 0n
+
+  readonly workspaces = new Table<Rows["workspaces"]>({ name: "workspaces", keyOf: (row) => row.id })
+  private readonly toWorkspace = { name: "workspace_fkey", table: this.workspaces, keyOf: workspaceOf }
+
+  readonly apiKeysOf = new Index<Rows["apiKeys"]>("api_keys_workspace", workspaceOf)
+  readonly apiKeysBySecret = new Index<Rows["apiKeys"]>("api_keys_secret_hash_key", (row) => row.secretHash)
+  readonly apiKeys = new Table<Rows["apiKeys"]>({
+    name: "apiKeys",
+    keyOf: refKey,
+    unique: [this.apiKeysBySecret],
+    indexes: [this.apiKeysOf],
+    references: [this.toWorkspace]
+  })
+
+  readonly operationsOf = new Index<Rows["operations"]>("operations_workspace", workspaceOf)
+  /** What claims look at, due or not. */
+  readonly offered = partial<Rows["operations"]>("operations_claim", (row) => row.state === "pending" && row.ready)
+  readonly running = partial<Rows["operations"]>("operations_running", (row) => row.state === "running")
+  readonly failed = partial<Rows["operations"]>("operations_failed", (row) => row.state === "failed")
+  /** By lane, in no order. */
+  readonly open = partial<Rows["operations"]>("operations_lane", (row) => !isTerminal(row.state), laneKey)
+  readonly heads = partial<Rows["operations"]>("operations_lane_head", (row) => row.ready, laneKey)
+  readonly operations = new Table<Rows["operations"]>({
+    name: "operations",
+    keyOf: refKey,
+    unique: [this.heads],
+    indexes: [this.operationsOf, this.offered, this.running, this.failed, this.open],
+    references: [this.toWorkspace],
+    check: Constraints.operation
+  })
+  private readonly toOperation = { name: "operation_fkey", table: this.operations, keyOf: operationKey }
+  private readonly ofOperation = { name: "operation_fkey", table: this.operations, keyOf: refKey }
+  readonly keys = new Table<Rows["keys"]>({
+    name: "keys",
+    keyOf: keyKey,
+    references: [this.toOperation],
+    check: Constraints.key
+  })
+  readonly inputs = new Table<Rows["inputs"]>({
+    name: "inputs",
+    keyOf: refKey,
+    references: [this.ofOperation],
+    check: Constraints.input
+  })
+  readonly plans = new Table<Rows["plans"]>({
+    name: "plans",
+    keyOf: refKey,
+    references: [this.ofOperation],
+    check: Constraints.plan
+  })
+  readonly fairClock = new Table<Rows["fairClock"]>({ name: "fairClock", keyOf: () => singleton })
+  readonly outbox = new Table<Rows["outbox"]>({ name: "outbox", keyOf: seqKey })
+
+  readonly live = partial<Rows["memories"]>("memories_workspace", (row) => !row.deleted, workspaceOf)
+  readonly memories = new Table<Rows["memories"]>({
+    name: "memories",
+    keyOf: refKey,
+    indexes: [this.live],
+    references: [this.toWorkspace],
+    check: Constraints.memory
+  })
+  readonly historyOf = new Index<Rows["history"]>("memory_history_memory", memoryKey)
+  readonly history = new Table<Rows["history"]>({
+    name: "history",
+    keyOf: (row) => `${memoryKey(row)}/${row.version}`,
+    indexes: [this.historyOf],
+    references: [{ name: "memory_fkey", table: this.memories, keyOf: memoryKey }],
+    check: Constraints.history
+  })
+  readonly projectionsOf = new Index<Rows["projections"]>("projections_operation", operationKey)
+  readonly projections = new Table<Rows["projections"]>({
+    name: "projections",
+    keyOf: versionKey,
+    indexes: [this.projectionsOf],
+    references: [{ name: "memory_fkey", table: this.memories, keyOf: refKey }]
+  })
+
+  readonly accounts = new Table<Rows["accounts"]>({
+    name: "accounts",
+    keyOf: workspaceOf,
+    references: [this.toWorkspace],
+    check: Constraints.account
+  })
+  readonly authorizationsOf = new Index<Rows["authorizations"]>("authorizations_operation", operationKey)
+  readonly authorizations = new Table<Rows["authorizations"]>({
+    name: "authorizations",
+    keyOf: authorizationKey,
+    unique: [partial<Rows["authorizations"]>("authorizations_one_live", (row) => row.state !== "refunded", operationKey)],
+    indexes: [this.authorizationsOf],
+    references: [this.toOperation],
+    check: Constraints.authorization
+  })
+  readonly transfersOf = new Index<Rows["transfers"]>("transfers_workspace", workspaceOf)
+  readonly transfers = new Table<Rows["transfers"]>({
+    name: "transfers",
+    keyOf: seqKey,
+    unique: [
+      partial("transfers_once", spends, (row) => `${spenderKey(row)}/${row.kind}`),
+      partial("transfers_one_outcome", ({ kind }) => kind === "charge" || kind === "refund", spenderKey),
+      partial("transfers_grant", ({ kind }) => kind === "grant", (row) => `${row.workspaceId}/${row.reference}`)
+    ],
+    indexes: [this.transfersOf],
+    references: [
+      this.toWorkspace,
+      { name: "authorization_fkey", table: this.authorizations, keyOf: (row) => spends(row) ? spenderKey(row) : null }
+    ],
+    check: Constraints.transfer
+  })
+
+  /** Not a table of the records, and no part of their transactions. */
+  readonly vectors = new Table<Rows["vectors"]>({ name: "vectors", keyOf: refKey })
+
+  constructor() {
+    this.fairClock.begin({ value: 0 })
+  }
+
+  /** What is committed, as oracles see it. */
+  get committed(): Committed {
+    const names: ReadonlyArray<TableName> = [
+      "workspaces", "operations", "keys", "inputs", "plans", "outbox", "memories", "history", "projections", "accounts",
+      "authorizations", "transfers", "fairClock", "apiKeys", "vectors"
+    ]
+    return Object.fromEntries(names.map((name) => [name, this[name].committed])) as unknown as Committed
+  }
+}
