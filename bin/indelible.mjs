@@ -5,4 +5,5 @@ if (Number(major) < 24) {
   console.error(`Indelible needs Node 24 or newer; this is ${process.versions.node}. "npm start" uses the right one.`)
   process.exit(1)
 }
-await import(process.argv[2] === "admin" ? "../src/admin.ts" : "../src/main.ts")
+const tools = { admin: "../src/admin.ts", audit: "../src/audit.ts" }
+await import(tools[process.argv[2]] ?? "../src/main.ts")
