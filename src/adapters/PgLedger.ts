@@ -4,6 +4,7 @@ import { Effect, Layer, Schema } from "effect"
 import { type OperationRef, WorkspaceId } from "../domain/Ids.ts"
 import { Authorization, emptyBalances, type Transfer, TransferRow } from "../domain/Ledger.ts"
 import { Ledger } from "../services/Ledger.ts"
+import { type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeAccounts = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
@@ -25,9 +26,7 @@ export const layer = Layer.effect(
       fair_time::float8 as "fairTime"`)
     const authorization = sql.literal(`a.workspace_id as "workspaceId", a.operation_id as "operationId", a.no, a.state,
       a.reserved, a.charged, a.price`)
-    const refs = (rows: ReadonlyArray<OperationRef>) =>
-      sql`jsonb_to_recordset(${sql.json(rows.map(({ workspaceId, id }) => ({ workspace_id: workspaceId, id })))})
-        as r(workspace_id text, id uuid)`
+    const refs = (rows: ReadonlyArray<OperationRef>) => table(sql, rows, refColumns)
     const toAccount = ({ workspaceId, fairTime, ...balances }: ReturnType<typeof decodeAccounts>[number]) => ({
       workspaceId,
       fairTime,
@@ -42,9 +41,7 @@ export const layer = Layer.effect(
       setFairTimes: Effect.fnUntraced(function*(rows) {
         if (rows.length === 0) return
         yield* outcome(sql`update accounts a set fair_time = r.fair_time
-          from jsonb_to_recordset(${
-          sql.json(rows.map((row) => ({ workspace_id: row.workspaceId, fair_time: row.fairTime })))
-        }) as r(workspace_id text, fair_time bigint) where a.workspace_id = r.workspace_id`)
+          from ${table(sql, rows, fairTimeColumns)} where a.workspace_id = r.workspace_id`)
       }),
 
       openAuthorizations: (rows) =>
@@ -62,16 +59,13 @@ export const layer = Layer.effect(
           ? Effect.void
           : outcome(sql`with authorized as (
               insert into authorizations as a (workspace_id, operation_id, no, state, reserved, charged, price)
-              select workspace_id, operation_id, no, state, reserved, charged, price
-              from jsonb_to_recordset(${sql.json(authorizations.map(authorizationRow))}) as r(workspace_id text,
-                operation_id uuid, no int, state text, reserved bigint, charged bigint, price jsonb)
+              select * from ${table(sql, authorizations, authorizationColumns)}
               on conflict (workspace_id, operation_id, no) do update set state = excluded.state, charged = excluded.charged
               where a.state = 'open'
             )
             insert into transfers (workspace_id, kind, amount, operation_id, authorization_no, reference)
             select workspace_id, kind, amount, operation_id, authorization_no, reference
-            from jsonb_to_recordset(${sql.json(transfers.map(transferRow))}) as r(n int, workspace_id text, kind text,
-              amount bigint, operation_id uuid, authorization_no int, reference text)
+            from ${table(sql, transfers, transferColumns)}
             order by n`).pipe(Effect.asVoid),
 
       authorizations: (rows) =>
@@ -104,22 +98,27 @@ export const layer = Layer.effect(
   })
 )
 
-const authorizationRow = (row: Authorization) => ({
-  workspace_id: row.workspaceId,
-  operation_id: row.operationId,
-  no: row.no,
-  state: row.state,
-  reserved: String(row.reserved),
-  charged: String(row.charged),
-  price: row.price
-})
+const fairTimeColumns: Columns<{ readonly workspaceId: WorkspaceId; readonly fairTime: number }> = {
+  workspace_id: ["text", (r) => r.workspaceId],
+  fair_time: ["bigint", (r) => r.fairTime]
+}
 
-const transferRow = (row: Transfer, n: number) => ({
-  n,
-  workspace_id: row.workspaceId,
-  kind: row.kind,
-  amount: String(row.amount),
-  operation_id: row.operationId,
-  authorization_no: row.authorizationNo,
-  reference: row.reference
-})
+const authorizationColumns: Columns<Authorization> = {
+  workspace_id: ["text", (r) => r.workspaceId],
+  operation_id: ["uuid", (r) => r.operationId],
+  no: ["int", (r) => r.no],
+  state: ["text", (r) => r.state],
+  reserved: ["bigint", (r) => r.reserved],
+  charged: ["bigint", (r) => r.charged],
+  price: ["jsonb", (r) => r.price]
+}
+
+const transferColumns: Columns<Transfer> = {
+  n: ["int", (_, n) => n],
+  workspace_id: ["text", (r) => r.workspaceId],
+  kind: ["text", (r) => r.kind],
+  amount: ["bigint", (r) => r.amount],
+  operation_id: ["uuid", (r) => r.operationId],
+  authorization_no: ["int", (r) => r.authorizationNo],
+  reference: ["text", (r) => r.reference]
+}

@@ -5,6 +5,7 @@ import type { Fragment } from "effect/sql/Statement"
 import { refKey, type WorkspaceId } from "../domain/Ids.ts"
 import { Memory } from "../domain/Memory.ts"
 import { type ScopeFilter, scopeKeys } from "../domain/Scope.ts"
+import { refColumns, table } from "./PgTable.ts"
 
 /** The columns of `memories m`, named and typed as `domain/Memory` wants them. */
 export const memoryColumns = [
@@ -28,8 +29,8 @@ export const refRows = (
   sql: PgClient.PgClient,
   refs: ReadonlyArray<{ readonly workspaceId: WorkspaceId; readonly id: string }>
 ): Fragment => {
-  const rows = new Map(refs.map((ref) => [refKey(ref), { workspace_id: ref.workspaceId, id: ref.id }]))
-  return sql`jsonb_to_recordset(${sql.json([...rows.values()])}) as r(workspace_id text, id uuid)`
+  const rows = new Map(refs.map((ref) => [refKey(ref), ref]))
+  return table(sql, [...rows.values()], refColumns)
 }
 
 /** The live `memories m` that a filter matches: ids that are given must be equal, absent ones may be anything. */

@@ -9,6 +9,7 @@ import type { MemoryStore, Projection } from "../services/MemoryStore.ts"
 import { makeReads } from "./PgMemoryReads.ts"
 import { decodeMemories, memoryColumns, refRows } from "./PgMemoryRows.ts"
 import * as PgRecentMemories from "./PgRecentMemories.ts"
+import { type Columns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeRefs = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ workspaceId: WorkspaceId, id: MemoryId })))
@@ -27,10 +28,6 @@ export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient | Scope.S
   const sql = yield* PgClient.PgClient
   const columns = sql.literal(memoryColumns)
   const scope = sql.literal(scopeKeys.join(", "))
-  const scopeTypes = sql.literal(scopeKeys.map((key) => `${key} text`).join(", "))
-  const projections = (rows: ReadonlyArray<object>) =>
-    sql`jsonb_to_recordset(${sql.json(rows)})
-      as r(workspace_id text, memory_id uuid, version int, attempts int, delay_ms float8)`
 
   const recent = yield* PgRecentMemories.make
 
@@ -47,10 +44,7 @@ export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient | Scope.S
       writes.length === 0
         ? Effect.succeed([])
         : outcome(sql`with rows as materialized (
-            select *, to_timestamp(created_ms / 1000) as created_at, to_timestamp(updated_ms / 1000) as updated_at
-            from jsonb_to_recordset(${sql.json(firstOfEach(writes).map(writeRow))})
-              as r(change text, workspace_id text, id uuid, version int, text text, ${scopeTypes}, metadata jsonb,
-                event_date text, operation_id uuid, created_ms float8, updated_ms float8)
+            select * from ${table(sql, firstOfEach(writes), writeColumns)}
           ), added as (
             insert into memories
               (workspace_id, id, version, text, ${scope}, metadata, event_date, operation_id, created_at, updated_at)
@@ -103,7 +97,7 @@ export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient | Scope.S
       if (done.length === 0) return
       yield* outcome(sql`with locked as materialized (
           select p.workspace_id, p.memory_id, p.version from projections p
-          join ${projections(done.map(projectionRow))} using (workspace_id, memory_id, version)
+          join ${table(sql, done, projectionColumns)} using (workspace_id, memory_id, version)
           order by p.workspace_id, p.memory_id, p.version for update of p
         )
         delete from projections p using locked l
@@ -113,10 +107,10 @@ export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient | Scope.S
     // Only by whoever claimed it last: the delay of a projector that lost its claim would end the next one's.
     postponeProjections: Effect.fnUntraced(function*(rows) {
       if (rows.length === 0) return
-      const delayed = rows.map(({ projection, delayMs }) => ({ ...projectionRow(projection), delay_ms: delayMs }))
+      const delayed = rows.map(({ projection, delayMs }) => ({ ...projection, delayMs }))
       yield* outcome(sql`with locked as materialized (
           select p.workspace_id, p.memory_id, p.version, r.delay_ms from projections p
-          join ${projections(delayed)} using (workspace_id, memory_id, version, attempts)
+          join ${table(sql, delayed, delayColumns)} using (workspace_id, memory_id, version, attempts)
           order by p.workspace_id, p.memory_id, p.version for update of p
         )
         update projections p set next_attempt_at = now() + l.delay_ms * interval '1 millisecond'
@@ -137,23 +131,28 @@ const firstOfEach = (writes: ReadonlyArray<MemoryWrite>): ReadonlyArray<MemoryWr
   return [...first.values()]
 }
 
-const writeRow = ({ change, memory }: MemoryWrite) => ({
-  change,
-  workspace_id: memory.workspaceId,
-  id: memory.id,
-  version: memory.version,
-  text: memory.text,
-  ...memory.scope,
-  metadata: memory.metadata,
-  event_date: memory.eventDate,
-  operation_id: memory.operationId,
-  created_ms: memory.createdAt,
-  updated_ms: memory.updatedAt
-})
+const writeColumns: Columns<MemoryWrite> = {
+  change: ["text", (r) => r.change],
+  workspace_id: ["text", (r) => r.memory.workspaceId],
+  id: ["uuid", (r) => r.memory.id],
+  version: ["int", (r) => r.memory.version],
+  text: ["text", (r) => r.memory.text],
+  ...Object.fromEntries(scopeKeys.map((key) => [key, ["text", (r: MemoryWrite) => r.memory.scope[key]] as const])),
+  metadata: ["jsonb", (r) => r.memory.metadata],
+  event_date: ["text", (r) => r.memory.eventDate],
+  operation_id: ["uuid", (r) => r.memory.operationId],
+  created_at: ["timestamptz", (r) => r.memory.createdAt],
+  updated_at: ["timestamptz", (r) => r.memory.updatedAt]
+}
 
-const projectionRow = (projection: Projection) => ({
-  workspace_id: projection.workspaceId,
-  memory_id: projection.id,
-  version: projection.version,
-  attempts: projection.attempts
-})
+const projectionColumns: Columns<Projection> = {
+  workspace_id: ["text", (r) => r.workspaceId],
+  memory_id: ["uuid", (r) => r.id],
+  version: ["int", (r) => r.version]
+}
+
+const delayColumns: Columns<Projection & { readonly delayMs: number }> = {
+  ...projectionColumns,
+  attempts: ["int", (r) => r.attempts],
+  delay_ms: ["float8", (r) => r.delayMs]
+}

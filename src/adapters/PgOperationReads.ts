@@ -6,6 +6,7 @@ import { Operation } from "../domain/Operation.ts"
 import { scopeKeys } from "../domain/Scope.ts"
 import type { OperationStore } from "../services/OperationStore.ts"
 import { operationColumns } from "./PgRows.ts"
+import { type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeOperations = Schema.decodeUnknownSync(Schema.Array(Operation))
@@ -22,6 +23,11 @@ const decodeLanes = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
   ready: Schema.Boolean
 })))
 
+const keyColumns: Columns<{ readonly workspaceId: WorkspaceId; readonly keyHash: Sha256Hex }> = {
+  workspace_id: ["text", (r) => r.workspaceId],
+  key_hash: ["text", (r) => r.keyHash]
+}
+
 type Reads = Pick<
   OperationStore,
   "findKeys" | "get" | "list" | "withInput" | "stalledLanes" | "expiredInputs" | "pruneAnnouncements"
@@ -36,9 +42,7 @@ export const makeReads = (sql: PgClient.PgClient): Reads => {
         : outcome(sql`select k.workspace_id as "workspaceId", k.key_hash as "keyHash",
             k.command_version as "commandVersion", k.command_hash as "commandHash", k.operation_id as "operationId"
           from idempotency_keys k
-          join jsonb_to_recordset(${
-          sql.json(keys.map((key) => ({ workspace_id: key.workspaceId, key_hash: key.keyHash })))
-        }) as r(workspace_id text, key_hash text)
+          join ${table(sql, keys, keyColumns)}
             on k.workspace_id = r.workspace_id and k.key_hash = r.key_hash`).pipe(Effect.map(decodeKeys)),
 
     get: (ref) =>
@@ -60,9 +64,7 @@ export const makeReads = (sql: PgClient.PgClient): Reads => {
 
     withInput: (refs) =>
       outcome(sql<OperationRef>`select i.workspace_id as "workspaceId", i.operation_id as id from operation_inputs i
-        join jsonb_to_recordset(${
-        sql.json(refs.map((ref) => ({ workspace_id: ref.workspaceId, id: ref.id })))
-      }) as r(workspace_id text, id uuid) on i.workspace_id = r.workspace_id and i.operation_id = r.id`),
+        join ${table(sql, refs, refColumns)} on i.workspace_id = r.workspace_id and i.operation_id = r.id`),
 
     // A loose scan: one index descent for each lane, however long the lane is.
     stalledLanes: (after, scan) =>

@@ -3,13 +3,14 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Option, Random, Schema } from "effect"
 import { InferInput } from "../domain/Command.ts"
 import { type LaneRef, OperationId, type OperationRef, WorkspaceId } from "../domain/Ids.ts"
-import { Operation } from "../domain/Operation.ts"
+import { type Lease, Operation } from "../domain/Operation.ts"
 import { Plan } from "../domain/Plan.ts"
-import { scopeKeys } from "../domain/Scope.ts"
-import type { OperationStore } from "../services/OperationStore.ts"
+import { pickScope } from "../domain/Scope.ts"
+import type { Frozen, KeyRow, NewOperation, OperationStore, SavedOperation } from "../services/OperationStore.ts"
 import { LeasePool } from "./PgDatabase.ts"
 import { makeReads } from "./PgOperationReads.ts"
 import { operationColumns } from "./PgRows.ts"
+import { type Column, type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeOperations = Schema.decodeUnknownSync(Schema.Array(Operation))
@@ -31,12 +32,8 @@ export const make = Effect.gen(function*() {
   const leasePool = yield* LeasePool
   const columns = sql.literal(operationColumns)
   const dbNow = sql.literal(clock)
-  const refs = (rows: ReadonlyArray<OperationRef>) =>
-    sql`jsonb_to_recordset(${sql.json(rows.map(({ workspaceId, id }) => ({ workspace_id: workspaceId, id })))})
-      as r(workspace_id text, id uuid)`
-  const lanes = (rows: ReadonlyArray<LaneRef>) =>
-    sql`jsonb_to_recordset(${sql.json(rows.map(({ workspaceId, lane }) => ({ workspace_id: workspaceId, lane })))})
-      as r(workspace_id text, lane text)`
+  const refs = (rows: ReadonlyArray<OperationRef>) => table(sql, rows, refColumns)
+  const lanes = (rows: ReadonlyArray<LaneRef>) => table(sql, rows, laneColumns)
   /** Splits rows that carry the clock beside each operation. */
   const locked = (rows: ReadonlyArray<object>) => ({ now: nowOf(rows), operations: decodeOperations(rows) })
   /** The same of the rows that this release can read: what another has written keeps no worker from the rest. */
@@ -70,34 +67,25 @@ export const make = Effect.gen(function*() {
     insertKeys: Effect.fnUntraced(function*(keys) {
       if (keys.length === 0) return
       yield* outcome(sql`insert into idempotency_keys (workspace_id, key_hash, command_version, command_hash, operation_id)
-        select workspace_id, key_hash, command_version, command_hash, operation_id
-        from jsonb_to_recordset(${sql.json(keys.map(keyRow))})
-          as r(workspace_id text, key_hash text, command_version int, command_hash text, operation_id uuid)`)
+        select * from ${table(sql, keys, keyColumns)}`)
     }),
 
     insert: Effect.fnUntraced(function*(rows) {
       if (rows.length === 0) return
+      const inputs = rows.filter(({ input }) => input !== null)
+      const keys = rows.flatMap(({ key }) => key === null ? [] : [key])
       yield* outcome(sql`with ops as (
           insert into operations (workspace_id, id, kind, state, scope, lane, seq, ready, fair_tag, epoch, attempts,
             window_started_at, authorization_no, outcome, results, evidence, created_at, completed_at)
           select workspace_id, id, kind, state, scope, lane, nextval('operation_seq'), ready, fair_tag, 0, 0,
-            to_timestamp(created_at / 1000), authorization_no, outcome, results, evidence,
-            to_timestamp(created_at / 1000), to_timestamp(completed_at / 1000)
-          from jsonb_to_recordset(${sql.json(rows.map(({ operation }, n) => insertRow(operation, n)))})
-            as r(n int, workspace_id text, id uuid, kind text, state text, scope jsonb, lane text, ready boolean,
-              fair_tag bigint, authorization_no int, outcome text, results jsonb, evidence jsonb, created_at float8,
-              completed_at float8)
+            created_at, authorization_no, outcome, results, evidence, created_at, completed_at
+          from ${table(sql, rows, newColumns)}
           order by n
         ), inputs as (
-          insert into operation_inputs (workspace_id, operation_id, input)
-          select workspace_id, operation_id, input
-          from jsonb_to_recordset(${sql.json(rows.flatMap(inputRow))})
-            as r(workspace_id text, operation_id uuid, input jsonb)
+          insert into operation_inputs (workspace_id, operation_id, input) select * from ${table(sql, inputs, inputColumns)}
         )
         insert into idempotency_keys (workspace_id, key_hash, command_version, command_hash, operation_id)
-        select workspace_id, key_hash, command_version, command_hash, operation_id
-        from jsonb_to_recordset(${sql.json(rows.flatMap(({ key }) => key === null ? [] : [keyRow(key)]))})
-          as r(workspace_id text, key_hash text, command_version int, command_hash text, operation_id uuid)`)
+        select * from ${table(sql, keys, keyColumns)}`)
     }),
 
     fairClock: outcome(sql<{ clock: number; now: number }>`select value::float8 as clock, ${dbNow} as now from fair_clock`)
@@ -142,33 +130,26 @@ export const make = Effect.gen(function*() {
             order by o.workspace_id, o.id for no key update of o
           ) select ${columns}, ${dbNow} as now from rows o`).pipe(Effect.map(locked)),
 
-    save: (rows) =>
-      rows.length === 0
-        ? Effect.succeed([])
-        : outcome(sql<OperationRef>`update operations o set
-            state = r.state, seq = r.seq, ready = r.ready, fair_tag = r.fair_tag,
-            next_attempt_at = to_timestamp(r.next_attempt_at / 1000), epoch = r.epoch, attempts = r.attempts,
-            invalid_outputs = r.invalid_outputs, window_started_at = to_timestamp(r.window_started_at / 1000),
-            lease_owner = r.lease_owner, lease_expires_at = to_timestamp(r.lease_expires_at / 1000),
-            authorization_no = r.authorization_no, failure = r.failure, outcome = r.outcome, results = r.results,
-            evidence = r.evidence, started_at = to_timestamp(r.started_at / 1000),
-            completed_at = to_timestamp(r.completed_at / 1000)
-          from jsonb_to_recordset(${sql.json(rows.map(({ from, to }) => saveRow(from, to)))})
-            as r(workspace_id text, id uuid, from_state text, from_epoch int, state text, seq bigint, ready boolean,
-              fair_tag bigint, next_attempt_at float8, epoch int, attempts int, invalid_outputs int,
-              window_started_at float8, lease_owner text, lease_expires_at float8, authorization_no int, failure text,
-              outcome text, results jsonb, evidence jsonb, started_at float8, completed_at float8)
-          where o.workspace_id = r.workspace_id and o.id = r.id and o.state = r.from_state and o.epoch = r.from_epoch
-          returning o.workspace_id as "workspaceId", o.id`),
+    // Only what changed is sent: a claim moves a lease, and few things move a place in a lane.
+    save: Effect.fnUntraced(function*(rows) {
+      if (rows.length === 0) return []
+      const changed = Object.entries(savedColumns).filter(([, [field]]) =>
+        rows.some(({ from, to }) => from[field] !== to[field]))
+      const columns = Object.fromEntries(changed.map(([name, [field, type]]) =>
+        [name, [type, ({ to }: SavedOperation) => to[field]] satisfies Column<SavedOperation>]))
+      const set = sql.literal(["state = r.state", ...changed.map(([name]) => `${name} = r.${name}`)].join(", "))
+      return yield* outcome(sql<OperationRef>`update operations o set ${set}
+        from ${table(sql, rows, { ...fenceColumns, ...columns })}
+        where o.workspace_id = r.workspace_id and o.id = r.id and o.state = r.from_state and o.epoch = r.from_epoch
+        returning o.workspace_id as "workspaceId", o.id`)
+    }),
 
     renew: (leases, leaseMs) =>
       leases.length === 0
         ? Effect.succeed([])
         : outcome(leasePool<{ workspaceId: WorkspaceId; id: OperationId; epoch: number }>`with mine as materialized (
             select o.workspace_id, o.id from operations o
-            join jsonb_to_recordset(${
-          sql.json(leases.map((lease) => ({ workspace_id: lease.workspaceId, id: lease.id, epoch: lease.epoch })))
-        }) as r(workspace_id text, id uuid, epoch int)
+            join ${table(sql, leases, leaseColumns)}
               on o.workspace_id = r.workspace_id and o.id = r.id and o.epoch = r.epoch
             where o.state = 'running' for no key update of o skip locked
           )
@@ -186,9 +167,7 @@ export const make = Effect.gen(function*() {
     freeze: Effect.fnUntraced(function*(rows) {
       if (rows.length === 0) return []
       yield* outcome(sql`insert into operation_plans (workspace_id, operation_id, plan)
-        select workspace_id, operation_id, plan from jsonb_to_recordset(${
-        sql.json(rows.map((row) => ({ workspace_id: row.workspaceId, operation_id: row.id, plan: row.plan })))
-      }) as r(workspace_id text, operation_id uuid, plan jsonb) on conflict do nothing`)
+        select * from ${table(sql, rows, planColumns)} on conflict do nothing`)
       const inForce = yield* store.work(rows)
       return inForce.flatMap(({ workspaceId, id, plan }) => plan === null ? [] : [{ workspaceId, id, plan }])
     }),
@@ -204,9 +183,7 @@ export const make = Effect.gen(function*() {
     announce: Effect.fnUntraced(function*(rows) {
       if (rows.length === 0) return
       yield* outcome(sql`insert into outbox (workspace_id, operation_id, state)
-        select workspace_id, id, state from jsonb_to_recordset(${
-        sql.json(rows.map((row) => ({ workspace_id: row.workspaceId, id: row.id, state: row.state })))
-      }) as r(workspace_id text, id uuid, state text)`)
+        select * from ${table(sql, rows, announcementColumns)}`)
     }),
 
     readyNext: (laneRefs) =>
@@ -234,62 +211,72 @@ export const make = Effect.gen(function*() {
 
 const nowOf = (rows: ReadonlyArray<object>): number => (rows[0] as { now?: number } | undefined)?.now ?? 0
 
-const keyRow = (key: {
-  readonly workspaceId: string
-  readonly keyHash: string
-  readonly commandVersion: number
-  readonly commandHash: string
-  readonly operationId: string
-}) => ({
-  workspace_id: key.workspaceId,
-  key_hash: key.keyHash,
-  command_version: key.commandVersion,
-  command_hash: key.commandHash,
-  operation_id: key.operationId
-})
+const laneColumns: Columns<LaneRef> = { workspace_id: ["text", (r) => r.workspaceId], lane: ["text", (r) => r.lane] }
 
-const inputRow = ({ operation, input }: { readonly operation: Operation; readonly input: InferInput | null }) =>
-  input === null ? [] : [{ workspace_id: operation.workspaceId, operation_id: operation.id, input }]
+const leaseColumns: Columns<Lease> = { ...refColumns, epoch: ["int", (r) => r.epoch] }
 
-const insertRow = (operation: Operation, n: number) => ({
-  n,
-  workspace_id: operation.workspaceId,
-  id: operation.id,
-  kind: operation.kind,
-  state: operation.state,
-  scope: Object.fromEntries(scopeKeys.flatMap((key) => operation.scope[key] === undefined ? [] : [[key, operation.scope[key]]])),
-  lane: operation.lane,
-  ready: operation.ready,
-  fair_tag: operation.fairTag,
-  authorization_no: operation.authorizationNo,
-  outcome: operation.outcome,
-  results: operation.results,
-  evidence: operation.evidence,
-  created_at: operation.createdAt,
-  completed_at: operation.completedAt
-})
+const announcementColumns: Columns<Operation> = { ...refColumns, state: ["text", (r) => r.state] }
 
-const saveRow = (from: Operation, to: Operation) => ({
-  workspace_id: to.workspaceId,
-  id: to.id,
-  from_state: from.state,
-  from_epoch: from.epoch,
-  state: to.state,
-  seq: to.seq,
-  ready: to.ready,
-  fair_tag: to.fairTag,
-  next_attempt_at: to.nextAttemptAt,
-  epoch: to.epoch,
-  attempts: to.attempts,
-  invalid_outputs: to.invalidOutputs,
-  window_started_at: to.windowStartedAt,
-  lease_owner: to.leaseOwner,
-  lease_expires_at: to.leaseExpiresAt,
-  authorization_no: to.authorizationNo,
-  failure: to.failure,
-  outcome: to.outcome,
-  results: to.results,
-  evidence: to.evidence,
-  started_at: to.startedAt,
-  completed_at: to.completedAt
-})
+const planColumns: Columns<Frozen> = { ...refColumns, plan: ["jsonb", (r) => r.plan] }
+
+const keyColumns: Columns<KeyRow> = {
+  workspace_id: ["text", (r) => r.workspaceId],
+  key_hash: ["text", (r) => r.keyHash],
+  command_version: ["int", (r) => r.commandVersion],
+  command_hash: ["text", (r) => r.commandHash],
+  operation_id: ["uuid", (r) => r.operationId]
+}
+
+const inputColumns: Columns<NewOperation> = {
+  workspace_id: ["text", (r) => r.operation.workspaceId],
+  operation_id: ["uuid", (r) => r.operation.id],
+  input: ["jsonb", (r) => r.input]
+}
+
+const newColumns: Columns<NewOperation> = {
+  n: ["int", (_, n) => n],
+  workspace_id: ["text", (r) => r.operation.workspaceId],
+  id: ["uuid", (r) => r.operation.id],
+  kind: ["text", (r) => r.operation.kind],
+  state: ["text", (r) => r.operation.state],
+  scope: ["jsonb", (r) => pickScope(r.operation.scope)],
+  lane: ["text", (r) => r.operation.lane],
+  ready: ["bool", (r) => r.operation.ready],
+  fair_tag: ["bigint", (r) => r.operation.fairTag],
+  authorization_no: ["int", (r) => r.operation.authorizationNo],
+  outcome: ["text", (r) => r.operation.outcome],
+  results: ["jsonb", (r) => r.operation.results],
+  evidence: ["jsonb", (r) => r.operation.evidence],
+  created_at: ["timestamptz", (r) => r.operation.createdAt],
+  completed_at: ["timestamptz", (r) => r.operation.completedAt]
+}
+
+/** What a saved row is found by, and its state, which hardly any save leaves as it was. */
+const fenceColumns: Columns<SavedOperation> = {
+  workspace_id: ["text", (r) => r.to.workspaceId],
+  id: ["uuid", (r) => r.to.id],
+  from_state: ["text", (r) => r.from.state],
+  from_epoch: ["int", (r) => r.from.epoch],
+  state: ["text", (r) => r.to.state]
+}
+
+/** What may change beside the state: the field of each column, and its type. */
+const savedColumns: { readonly [name: string]: readonly [field: keyof Operation, type: Column<Operation>[0]] } = {
+  seq: ["seq", "bigint"],
+  ready: ["ready", "bool"],
+  fair_tag: ["fairTag", "bigint"],
+  next_attempt_at: ["nextAttemptAt", "timestamptz"],
+  epoch: ["epoch", "int"],
+  attempts: ["attempts", "int"],
+  invalid_outputs: ["invalidOutputs", "int"],
+  window_started_at: ["windowStartedAt", "timestamptz"],
+  lease_owner: ["leaseOwner", "text"],
+  lease_expires_at: ["leaseExpiresAt", "timestamptz"],
+  authorization_no: ["authorizationNo", "int"],
+  failure: ["failure", "text"],
+  outcome: ["outcome", "text"],
+  results: ["results", "jsonb"],
+  evidence: ["evidence", "jsonb"],
+  started_at: ["startedAt", "timestamptz"],
+  completed_at: ["completedAt", "timestamptz"]
+}

@@ -10,6 +10,7 @@ import { type ScopeFilter, scopeKeys } from "../domain/Scope.ts"
 import * as Batcher from "../services/Batcher.ts"
 import type { MemoryStore } from "../services/MemoryStore.ts"
 import { memoryColumns } from "./PgMemoryRows.ts"
+import { type Columns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
 interface Question {
@@ -24,6 +25,12 @@ const loops = 2
 
 const decode = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ ...Memory.fields, n: Schema.Int })))
 
+const questionColumns: Columns<Question & { readonly n: number }> = {
+  n: ["int", (r) => r.n],
+  workspace_id: ["text", (r) => r.workspaceId],
+  ...Object.fromEntries(scopeKeys.map((key) => [key, ["text", (r: Question) => r.scope[key]] as const]))
+}
+
 export const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   const columns = sql.literal(memoryColumns)
@@ -34,9 +41,7 @@ export const make = Effect.gen(function*() {
     const same = sql.literal(
       scopeKeys.map((key) => given.includes(key) ? `m.${key} = r.${key}` : `m.${key} is null`).join(" and ")
     )
-    return decode(yield* outcome(sql`select r.n, m.* from jsonb_to_recordset(${
-      sql.json(questions.map(({ n, scope, workspaceId }) => ({ n, workspace_id: workspaceId, ...scope })))
-    }) as r(n int, workspace_id text, ${sql.literal(scopeKeys.map((key) => `${key} text`).join(", "))})
+    return decode(yield* outcome(sql`select r.n, m.* from ${table(sql, questions, questionColumns)}
       cross join lateral (
         select ${columns} from memories m where m.workspace_id = r.workspace_id and not m.deleted and ${same}
         order by m.id desc limit ${limit}
