@@ -1,0 +1,81 @@
+/** All that clients were told so far, as far as later answers have to agree with it. */
+import { type OperationId, refKey, type Sha256Hex, type WorkspaceId } from "../../domain/Ids.ts"
+import type { Told } from "../Told.ts"
+
+/** What was said about one key. */
+export interface KeyNotes {
+  readonly keyHash: Sha256Hex
+  readonly workspaceId: WorkspaceId
+  /** Questions that were told that they were the first, and those that may have been and were told nothing. */
+  firsts: number
+  unknown: number
+  /** Questions that were told that somebody else was. */
+  repeats: number
+  /** Whether anybody was refused for want of credit. */
+  refused: boolean
+}
+
+/** What was said about one operation. */
+export interface OperationNotes {
+  readonly id: OperationId
+  readonly workspaceId: WorkspaceId
+  /** How many were told that they had made it, and how many that they had let it in again. */
+  firsts: number
+  retries: number
+}
+
+export class Book {
+  readonly keys = new Map<string, KeyNotes>()
+  readonly operations = new Map<string, OperationNotes>()
+
+  key(workspaceId: WorkspaceId, keyHash: Sha256Hex): KeyNotes {
+    const name = `${workspaceId}/${keyHash}`
+    let notes = this.keys.get(name)
+    if (notes === undefined) {
+      this.keys.set(name, notes = { keyHash, workspaceId, firsts: 0, unknown: 0, repeats: 0, refused: false })
+    }
+    return notes
+  }
+
+  operation(workspaceId: WorkspaceId, id: OperationId): OperationNotes {
+    const name = refKey({ workspaceId, id })
+    let notes = this.operations.get(name)
+    if (notes === undefined) this.operations.set(name, notes = { id, workspaceId, firsts: 0, retries: 0 })
+    return notes
+  }
+
+  write(told: Told): void {
+    const { answer, question, workspaceId } = told
+    const operationId = operationOf(told)
+    const replayed = replayedOf(told)
+    if (operationId !== null) {
+      const notes = this.operation(workspaceId, operationId)
+      if (replayed === false && question._tag === "Retry") notes.retries++
+      else if (replayed === false) notes.firsts++
+    }
+    const keyHash = keyOf(told)
+    if (keyHash === null || question._tag === "Retry") return
+    const notes = this.key(workspaceId, keyHash)
+    if (replayed === false) notes.firsts++
+    else if (replayed === true) notes.repeats++
+    else if (answer._tag === "Unknown") notes.unknown++
+    else if (answer._tag === "Refused" && answer.refusal._tag === "InsufficientCredit") notes.refused = true
+  }
+}
+
+/** The key that a question carried. */
+export const keyOf = ({ question }: Told): Sha256Hex | null => "keyHash" in question ? question.keyHash : null
+
+/** The operation that an answer says something about, or a question is about. */
+export const operationOf = ({ answer, question }: Told): OperationId | null => {
+  if (answer._tag === "Receipt") return answer.receipt.eventId
+  if (answer._tag === "Completed") return answer.completed.event.id
+  if (answer._tag === "Event") return answer.event.id
+  return "operationId" in question ? question.operationId : null
+}
+
+/** Whether an answer says that somebody else had been first; null when it says nothing of the kind. */
+export const replayedOf = ({ answer }: Told): boolean | null => {
+  if (answer._tag === "Receipt") return answer.receipt.replayed
+  return answer._tag === "Completed" ? answer.completed.replayed : null
+}

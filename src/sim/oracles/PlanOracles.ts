@@ -1,0 +1,90 @@
+/** A plan is made once, before anything depends on it, and what is stored is what it says. */
+import canonicalize from "canonicalize"
+import type { Invariant } from "../../domain/Invariant.ts"
+import type { MemoryId, WorkspaceId } from "../../domain/Ids.ts"
+import type { Memory } from "../../domain/Memory.ts"
+import { planDigest, type ResultRef, type Step } from "../../domain/Plan.ts"
+import { fine } from "./Oracle.ts"
+import { did, type OperationTrack } from "./OperationTrack.ts"
+
+type OperationOracle = Invariant<OperationTrack>
+
+/** A memory as it is committed now; null when there is none. */
+export type MemoryNow = (workspaceId: WorkspaceId, id: MemoryId) => Memory | null
+
+const planIsSetOnce: OperationOracle = {
+  name: "plan-is-set-once",
+  promise: "An operation has one plan in its life: the first that was frozen never changes and is never replaced.",
+  check: ({ did: done, plan, written }) => {
+    if ((done & did.froze) === 0 || plan === null) return fine
+    return [canonicalize(plan) === canonicalize(written) ? "its plan was frozen again" : "it has another plan than before"]
+  }
+}
+
+const committedByPlan: OperationOracle = {
+  name: "nothing-before-its-plan",
+  promise: "An inferred add succeeds with the plan that was frozen in an earlier commit, and says which.",
+  check: ({ ended, operation, plan }) => {
+    if (!ended || operation!.kind !== "memory.infer" || operation!.state !== "succeeded") return fine
+    if (plan === null) return ["it succeeded without a frozen plan"]
+    const { model, offered, planDigest: named, stored } = operation!.evidence
+    const problems: Array<string> = []
+    if (named !== planDigest(plan)) problems.push("its evidence names another plan")
+    if (model !== plan.model || offered !== plan.steps.length) problems.push("its evidence counts another plan")
+    if (stored !== operation!.results.filter(({ change }) => change !== "none").length) {
+      problems.push(`its evidence counts ${stored} stored`)
+    }
+    return problems
+  }
+}
+
+const recordsEqualThePlan = (memoryNow: MemoryNow): OperationOracle => ({
+  name: "records-equal-the-plan",
+  promise: "Each step of the plan became its version, or was skipped for a reason that is true.",
+  check: ({ ended, history, operation, plan, ref }) => {
+    if (!ended || operation!.state !== "succeeded" || plan === null) return fine
+    const { results } = operation!
+    if (results.length !== plan.steps.length) return [`${results.length} results of ${plan.steps.length} steps`]
+    return plan.steps.flatMap((step, place) => {
+      const result = results[place]!
+      const memory = step.id === null ? null : memoryNow(ref.workspaceId, step.id)
+      const problem = wrongWith(step, result, memory)
+      if (problem !== null) return [`step ${place}, ${step.change}: ${problem}`]
+      if (result.change === "none" || !("text" in step) || memory?.deleted === true) return fine
+      const made = history.find(({ memoryId }) => memoryId === step.id)
+      return made?.text === step.text ? fine : [`step ${place}, ${step.change}: it stored another text`]
+    })
+  }
+})
+
+/** What is wrong with the result of a step, given the memory that it was about. */
+const wrongWith = (step: Step, result: ResultRef, memory: Memory | null): string | null => {
+  if (result.id !== step.id) return "its result names another memory"
+  if (step.change === "none") return result.change === "none" && result.reason === step.reason ? null : "it was carried out"
+  if (step.change === "add") return result.change === "add" && result.version === 1 ? null : `it became ${result.change}`
+  if (result.change === step.change) return result.version === step.expectedVersion + 1 ? null : `it made version ${result.version}`
+  if (result.change !== "none") return `it became ${result.change}`
+  if (result.reason === "target_gone") return memory === null || memory.deleted ? null : "its target is there"
+  if (result.reason !== "target_changed") return `it was skipped: ${result.reason}`
+  return memory !== null && memory.version !== step.expectedVersion ? null : "its target has not moved"
+}
+
+const keptWhileNeeded: OperationOracle = {
+  name: "kept-while-needed",
+  promise: "An input and a plan are removed by the end of their operation, or after it, and never come back.",
+  check: ({ before, did: done, operation }) => {
+    const live = operation !== null && (operation.state === "pending" || operation.state === "running")
+    const problems: Array<string> = []
+    if (live && (done & did.tookInput) !== 0) problems.push(`its input was removed while it is ${operation.state}`)
+    if (live && (done & did.thawed) !== 0) problems.push(`its plan was removed while it is ${operation.state}`)
+    if (before !== null && (done & did.gaveInput) !== 0) problems.push("it was given an input after it was accepted")
+    return problems
+  }
+}
+
+export const planOracles = (memoryNow: MemoryNow): ReadonlyArray<OperationOracle> => [
+  planIsSetOnce,
+  committedByPlan,
+  recordsEqualThePlan(memoryNow),
+  keptWhileNeeded
+]

@@ -1,0 +1,48 @@
+/** All promises that are held against commits, by what they are about. */
+import type { Invariant } from "../../domain/Invariant.ts"
+import { perLane, perMemory, perOperation, perWorkspace } from "../../domain/Invariants.ts"
+import { memoryTransitions, operationTransitions } from "../../domain/TransitionInvariants.ts"
+import { refKey } from "../../domain/Ids.ts"
+import type { SettingsShape } from "../../services/Settings.ts"
+import { clockOracles, type Overtaking, tagOracles } from "./FairnessOracles.ts"
+import { holderOracles } from "./HolderOracles.ts"
+import { laneOracles, laneOrderOracles } from "./LaneOracles.ts"
+import { planOracles } from "./PlanOracles.ts"
+import type { Fates } from "./ProcessOracles.ts"
+import { projectionOracles } from "./ProjectionOracles.ts"
+import { togetherOracles } from "./TogetherOracles.ts"
+import type { Tracks } from "./Tracks.ts"
+
+export interface World {
+  readonly settings: SettingsShape
+  readonly tracks: Tracks
+  readonly fates: Fates
+  readonly overtaking: Overtaking
+  readonly blind: ReadonlySet<string>
+}
+
+/** Those of the domain, which need one slice, and those of a commit, which see what it did. */
+export const promisesOf = ({ blind, fates, overtaking, settings, tracks }: World) => {
+  const but = <Seen>(promises: ReadonlyArray<Invariant<Seen>>) => promises.filter(({ name }) => !blind.has(name))
+  return {
+    slices: {
+      operation: but(perOperation),
+      lane: but(perLane),
+      memory: but(perMemory),
+      workspace: but(perWorkspace)
+    },
+    transitions: { operation: but(operationTransitions), memory: but(memoryTransitions) },
+    steps: {
+      holder: but(holderOracles(settings)),
+      operation: but([
+        ...planOracles((workspaceId, id) => tracks.memories.get(refKey({ workspaceId, id }))?.memory ?? null),
+        ...togetherOracles,
+        ...laneOrderOracles
+      ]),
+      lane: but(laneOracles),
+      memory: but(projectionOracles),
+      workspace: but(tagOracles(tracks)),
+      commit: but([fates.oracle, overtaking.oracle, ...clockOracles])
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** Histories of commits, made by hand from what the domain says: each can be true, or wrong in one place. */
+import { Duration } from "effect"
+import { type MemoryId, refKey, Sha256Hex, WorkspaceId } from "../../src/domain/Ids.ts"
+import * as Money from "../../src/domain/Ledger.ts"
+import type { Operation } from "../../src/domain/Operation.ts"
+import type { Fact } from "../../src/domain/Plan.ts"
+import { defaultSettings } from "../../src/services/Settings.ts"
+import type { Rows, TableName } from "../../src/sim/Commit.ts"
+import { Oracles, type OraclesOptions } from "../../src/sim/oracles/Oracles.ts"
+import * as samples from "../domain/samples.ts"
+import { Tx } from "./oraclesTx.ts"
+
+export const { operationId } = samples
+export const acme = WorkspaceId.make("acme")
+export const other = WorkspaceId.make("other")
+export const leaseMs = 2_000
+export const settings = {
+  ...defaultSettings,
+  lease: Duration.millis(leaseMs),
+  fenceMargin: Duration.millis(200),
+  retry: { ...defaultSettings.retry, maxAttempts: 2 }
+}
+
+type Tables = { readonly [Name in TableName]: Map<string, Rows[Name]> }
+
+/** Whatever names its row in one word. */
+export const keyOf = (name: TableName, row: object): string => {
+  const { authorizationNo, id, keyHash, memoryId, no, operationId, seq, version, workspaceId } = row as Record<string, unknown>
+  switch (name) {
+    case "fairClock":
+      return "singleton"
+    case "workspaces":
+      return String(id)
+    case "accounts":
+      return String(workspaceId)
+    case "keys":
+      return `${workspaceId}/${keyHash}`
+    case "authorizations":
+      return `${workspaceId}/${operationId}/${no}`
+    case "history":
+      return `${workspaceId}/${memoryId}/${version}`
+    case "projections":
+      return `${workspaceId}/${id}/${version}`
+    case "transfers":
+    case "outbox":
+      return `${workspaceId}/${seq ?? authorizationNo}`
+    default:
+      return `${workspaceId}/${id}`
+  }
+}
+
+const tableNames: ReadonlyArray<TableName> = [
+  "workspaces", "operations", "keys", "inputs", "plans", "outbox", "memories", "history", "projections", "accounts",
+  "authorizations", "transfers", "fairClock", "apiKeys", "vectors"
+]
+
+export const hashOf = (n: number): Sha256Hex => Sha256Hex.make(n.toString(16).padStart(64, "0"))
+export const add = (text: string): Fact => ({ change: "add", text, target: null })
+
+export class History {
+  readonly oracles: Oracles
+  readonly tables = Object.fromEntries(tableNames.map((name) => [name, new Map()])) as unknown as Tables
+  /** Virtual time, in milliseconds. The database clock is a million ahead. */
+  now = 1_000
+  seq = 0
+  /** Operations that are not of the first workspace. */
+  readonly elsewhere = new Map<number, WorkspaceId>()
+
+  constructor(options: Partial<OraclesOptions> = {}) {
+    this.oracles = new Oracles({ settings, now: () => this.now, wholeEvery: 1, ...options })
+    this.run("world", (tx) => {
+      tx.put("fairClock", { value: 0 })
+      for (const workspaceId of [acme, other]) {
+        tx.put("workspaces", { id: workspaceId })
+        tx.put("accounts", { workspaceId, balances: Money.emptyBalances, fairTime: 0 })
+        tx.grant(100n, workspaceId)
+      }
+    })
+  }
+
+  get at(): number {
+    return 1_000_000 + this.now
+  }
+
+  /** Ten milliseconds later somebody commits. */
+  run(by: string, edit: (tx: Tx) => void, sentAt = this.now): this {
+    this.now += 10
+    const tx = new Tx(this)
+    edit(tx)
+    const changes = tx.changes()
+    for (const { after, key, table } of changes) {
+      const rows = this.tables[table] as Map<string, unknown>
+      if (after === null) rows.delete(key)
+      else rows.set(key, after)
+    }
+    this.oracles.commit({ at: this.at, by, sentAt, changes }, this.tables)
+    return this
+  }
+
+  wait(ms: number): this {
+    this.now += ms
+    return this
+  }
+
+  ref(n: number) {
+    return { workspaceId: this.elsewhere.get(n) ?? acme, id: operationId(n) }
+  }
+
+  operation(n: number): Operation {
+    return this.tables.operations.get(refKey(this.ref(n)))!
+  }
+
+  /** The memory that an operation added in this place. */
+  memoryOf(n: number, place = 0): MemoryId {
+    return this.operation(n).results[place]!.id!
+  }
+
+  get broken(): ReadonlyArray<string> {
+    return [...new Set(this.oracles.violations.map(({ invariant }) => invariant))]
+  }
+}
