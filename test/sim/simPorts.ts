@@ -1,5 +1,5 @@
 /** The simulated ports for suites that know of no simulation: a kernel that runs whenever the effects of a test wait. */
-import { Context, Effect, Fiber, Layer, Scheduler } from "effect"
+import { Context, Effect, type Fiber, Layer, Scheduler } from "effect"
 import * as Timers from "node:timers"
 import type { WorkspaceId } from "../../src/domain/Ids.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
@@ -19,8 +19,12 @@ export const calm: Strikes = {
   healed: true
 }
 
-/** A process that effects of the real world run on: as soon as they wait for a turn, its kernel runs until all is quiet. */
+/**
+ * A process whose fibers belong to the real world: when they wait, its kernel runs until one of them can go on, which it
+ * does outside of the run. So a test may fail in its own way, which reads the clock.
+ */
 class Host extends Process {
+  private readonly resumed: Array<() => void> = []
   private due = false
 
   constructor(kernel: Kernel) {
@@ -30,12 +34,19 @@ class Host extends Process {
   override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): boolean {
     if (!this.due) {
       this.due = true
-      Timers.setImmediate(() => {
-        this.kernel.run({ maxSteps: Infinity })
-        this.due = false
-      })
+      Timers.setImmediate(() => this.drive())
     }
     return super.shouldYield(fiber)
+  }
+
+  override resumeWith(fiber: Fiber.Fiber<unknown, unknown> | null, resume: () => void): void {
+    this.resumed.push(() => super.resumeWith(fiber, resume))
+  }
+
+  private drive(): void {
+    const until = () => this.resumed.length > 0
+    while (this.kernel.run({ until })._tag === "Reached") this.resumed.shift()!()
+    this.due = false
   }
 }
 
@@ -45,7 +56,7 @@ export class Simulated extends Context.Service<Simulated, SimDatabase>()("indeli
 /** A kernel and a database of its own for each suite, without faults. */
 export const simulated = (seed: string) =>
   Layer.effectContext(Effect.sync(() => {
-    const kernel = new Kernel({ seed })
+    const kernel = new Kernel({ seed, budget: Infinity })
     const host = new Host(kernel)
     const database = new SimDatabase({ kernel, strikes: calm, dimension })
     return database.ports().pipe(
