@@ -16,6 +16,7 @@ const price: Money.Price = { policy: "infer-add", stored: 2, noMemory: 2 }
 export interface Accepting {
   readonly workspaceId?: WorkspaceId
   readonly user?: string
+  readonly reserved?: bigint
 }
 
 /** One transaction: it sees what it has written. */
@@ -61,6 +62,11 @@ export class Tx {
   drain(account: "available" | "reserved", amount: bigint): void {
     const { balances } = this.get("accounts", acme)!
     this.edit("accounts", acme, { balances: { ...balances, [account]: balances[account] - amount } })
+  }
+
+  /** Uses up all the credit that is left: operation 90 holds it. */
+  spend(): void {
+    this.accept(90, { user: "spender", reserved: this.get("accounts", acme)!.balances.available })
   }
 
   /** Puts a second row beside one that has to be alone. */
@@ -130,7 +136,7 @@ export class Tx {
     return tags[0]!
   }
 
-  accept(n: number, { user = "ada", workspaceId = acme }: Accepting = {}): void {
+  accept(n: number, { reserved = 2n, user = "ada", workspaceId = acme }: Accepting = {}): void {
     if (workspaceId !== acme) this.history.elsewhere.set(n, workspaceId)
     const ref = this.history.ref(n)
     const scope = { user_id: user }
@@ -151,7 +157,7 @@ export class Tx {
       ...ref,
       input: { messages: [{ role: "user", content: `canary ${n}` }], metadata: {}, eventDate: null, instructions: null }
     })
-    this.post(Money.reserve({ workspaceId, operationId: operation.id, no: 1, reserved: 2n, price }))
+    this.post(Money.reserve({ workspaceId, operationId: operation.id, no: 1, reserved, price }))
   }
 
   claim(n: number, owner = "owner"): void {

@@ -1,6 +1,6 @@
 /** All that clients were told so far, as far as later answers have to agree with it. */
 import { type OperationId, refKey, type Sha256Hex, type WorkspaceId } from "../../domain/Ids.ts"
-import type { Told } from "../Told.ts"
+import type { Answer, Told } from "../Told.ts"
 
 /** What was said about one key. */
 export interface KeyNotes {
@@ -46,7 +46,7 @@ export class Book {
 
   write(told: Told): void {
     const { answer, question, workspaceId } = told
-    const operationId = operationOf(told)
+    const operationId = namedIn(answer)
     const replayed = replayedOf(told)
     if (operationId !== null) {
       const notes = this.operation(workspaceId, operationId)
@@ -54,7 +54,8 @@ export class Book {
       else if (replayed === false) notes.firsts++
     }
     const keyHash = keyOf(told)
-    if (keyHash === null || question._tag === "Retry") return
+    // Deleting what is deleted repeats a deletion that had another key.
+    if (keyHash === null || question._tag === "Retry" || question._tag === "Delete") return
     const notes = this.key(workspaceId, keyHash)
     if (replayed === false) notes.firsts++
     else if (replayed === true) notes.repeats++
@@ -67,11 +68,13 @@ export class Book {
 export const keyOf = ({ question }: Told): Sha256Hex | null => "keyHash" in question ? question.keyHash : null
 
 /** The operation that an answer says something about, or a question is about. */
-export const operationOf = ({ answer, question }: Told): OperationId | null => {
+export const operationOf = ({ answer, question }: Told): OperationId | null =>
+  namedIn(answer) ?? ("operationId" in question ? question.operationId : null)
+
+const namedIn = (answer: Answer): OperationId | null => {
   if (answer._tag === "Receipt") return answer.receipt.eventId
   if (answer._tag === "Completed") return answer.completed.event.id
-  if (answer._tag === "Event") return answer.event.id
-  return "operationId" in question ? question.operationId : null
+  return answer._tag === "Event" ? answer.event.id : null
 }
 
 /** Whether an answer says that somebody else had been first; null when it says nothing of the kind. */

@@ -1,0 +1,84 @@
+/** What is stuck, left over or overheard, and questions that should not be asked; and the promise that has to notice. */
+import { acme, add, History, operationId } from "./oraclesHistory.ts"
+import { accepted, api, claimed, done, one, planned, two } from "./oraclesStory.ts"
+import type { Tx } from "./oraclesTx.ts"
+
+/** Time is over. */
+const over = (history: History): History => {
+  history.oracles.atEnd(history.tables)
+  return history
+}
+
+/** Succeeded, and something of it is left. */
+const left = (tamper: (tx: Tx) => void) =>
+  over(planned().run(one, (tx) => {
+    tx.settle(1)
+    tamper(tx)
+  }))
+
+const asks = (history: History, by: string, n = 1): History => {
+  history.oracles.extracting(history.ref(n), by)
+  return history
+}
+
+export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () => History]> = [
+  ["every-operation-ends", () => over(accepted())],
+  ["every-operation-ends", () => over(planned())],
+  ["every-hold-ends", () => left((tx) => tx.forget("authorizations"))],
+  ["nothing-is-left-of-a-success", () => left((tx) => tx.forget("inputs"))],
+  ["nothing-is-left-of-a-success", () => left((tx) => tx.forget("plans"))],
+  ["nothing-is-left-of-a-success", () => left((tx) => tx.bend(1, { ready: true }))],
+  ["every-memory-is-projected", () => left(() => {})],
+  ["every-memory-is-projected", () => {
+    const history = done()
+    return over(history.run(api, (tx) => tx.edit("vectors", `${acme}/${history.memoryOf(1)}`, { version: 0 })))
+  }],
+  ["every-memory-is-projected", () => {
+    const history = done()
+    return over(history.run(api, (tx) => tx.change(20, history.memoryOf(1), null)).run(one, (tx) => tx.finish(history.memoryOf(1), 2)))
+  }],
+  ["every-lane-empties", () => over(accepted())],
+  ["nothing-stays-reserved", () => over(done().run(api, (tx) => tx.drain("reserved", -1n)))],
+  ["input-is-nowhere-else", () => {
+    const history = new History({ canaries: ["a secret of mine"] })
+    history.oracles.overheard("worker-1#1", "An attempt ended: a secret of mine")
+    return history
+  }],
+  ["input-is-nowhere-else", () => {
+    const history = new History({ canaries: ["a secret (of mine)"] })
+    history.tables.transfers.set("acme/x", { ...[...history.tables.transfers.values()][0]!, reference: "a secret (of mine)" })
+    return over(history)
+  }],
+  ["claimed-before-asked", () => asks(accepted(), one)],
+  ["claimed-before-asked", () => asks(asks(claimed(), one), one)],
+  ["claimed-before-asked", () => asks(planned().wait(3_000).run(two, (tx) => tx.claim(1)), two)],
+  ["not-asked-when-lost", () => asks(claimed().wait(3_300), one)],
+  ["not-asked-when-lost", () => asks(claimed().wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)]
+]
+
+/** Questions that may be asked, however late they look, and texts that may be where they are. */
+export const innocence = (): History => {
+  const history = asks(claimed(), one)
+  history.wait(2_010).run(two, (tx) => tx.claim(1))
+  asks(history.wait(100), two)
+  // It stood still past its lease, has just gone on, and claims what it has lost.
+  history.wait(60_000)
+  history.oracles.resumed(two, history.now)
+  history.run(two, (tx) => tx.accept(2, { user: "ben" })).run(two, (tx) => tx.claim(2)).wait(50_000)
+  history.oracles.resumed(two, history.now)
+  asks(history, two, 2)
+  history.oracles.overheard("worker-1#1", `An attempt of ${operationId(1)} ended`)
+  return history
+}
+
+/** What a caller said, where it may be. */
+export const remembered = (): History => {
+  const history = new History({ canaries: ["canary 1"] })
+  history
+    .run(api, (tx) => tx.accept(1))
+    .run(one, (tx) => tx.claim(1))
+    .run(one, (tx) => tx.freeze(1, [add("canary 1")]))
+    .run(one, (tx) => tx.settle(1))
+  const id = history.memoryOf(1)
+  return history.run(one, (tx) => tx.index(id)).run(one, (tx) => tx.finish(id, 1))
+}

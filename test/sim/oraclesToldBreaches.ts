@@ -1,0 +1,204 @@
+/** Answers that no history can give, and the promise that has to notice. */
+import { IdempotencyConflict, InputGone, InsufficientCredit, NotFound, VersionConflict, WrongState } from "../../src/domain/Refusal.ts"
+import { hashOf, History, operationId } from "./oraclesHistory.ts"
+import { accepted, api, claimed, done, one, planned } from "./oraclesStory.ts"
+import * as Telling from "./oraclesTelling.ts"
+
+const { about, change, event, infer, memories, receipt, refused, retry, tell } = Telling
+
+/** An operation that has just been accepted, told as this; the question came before it. */
+const told = (answer: (history: History) => ReturnType<typeof receipt>, history = accepted()): History =>
+  tell(history, infer(history, 1), answer(history), { askedAt: history.now - 5 })
+
+/** The first memory, deleted by operation 20. */
+const deleted = () => {
+  const history = done()
+  return history.run(api, (tx) => tx.change(20, history.memoryOf(1), null))
+}
+
+const failed = () => claimed().run(api, (tx) => tx.cancel(1))
+const short = (available: bigint) => refused(new InsufficientCredit({ required: 2n, available }))
+
+export const toldBreaches: ReadonlyArray<readonly [breaks: string, history: () => History]> = [
+  ["told-of-is-there", () => told((history) => receipt(history, 1, { eventId: Telling.nobody }))],
+  ["told-of-is-there", () => tell(accepted().wait(10), about("Event", 1), refused(new NotFound({ what: "event" })))],
+  ["key-means-one-command", () => {
+    const history = accepted()
+    return tell(history, { ...infer(history, 1), keyHash: hashOf(2) } as never, receipt(history, 1), { askedAt: 0 })
+  }],
+  ["key-means-one-command", () => {
+    const history = accepted()
+    return tell(history, { ...infer(history, 1), commandHash: hashOf(2) } as never, receipt(history, 1), { askedAt: 0 })
+  }],
+  ["key-means-one-command", () => {
+    const history = accepted().run(api, (tx) => tx.accept(2))
+    return tell(history, infer(history, 1), receipt(history, 2), { askedAt: 0 })
+  }],
+  ["key-means-one-command", () => {
+    const history = accepted()
+    return tell(history, infer(history, 1), refused(new IdempotencyConflict({ operationId: operationId(1) })))
+  }],
+  ["key-means-one-command", () => {
+    const history = accepted()
+    const question = { _tag: "Infer", keyHash: hashOf(2), commandHash: hashOf(3) } as const
+    return tell(history, question, refused(new IdempotencyConflict({ operationId: operationId(1) })))
+  }],
+  ["key-means-one-command", () => {
+    const history = accepted()
+    const question = { _tag: "Infer", keyHash: hashOf(1), commandHash: hashOf(3) } as const
+    return tell(history, question, refused(new IdempotencyConflict({ operationId: operationId(2) })))
+  }],
+  ["told-what-was", () => told((history) => receipt(history, 1, { status: "running" }))],
+  ["told-what-was", () => told((history) => receipt(history, 1, { createdAt: 5 }))],
+  ["told-what-was", () => tell(claimed().wait(10), about("Event", 1), event(accepted(), 1))],
+  ["told-what-was", () => {
+    const history = done()
+    return tell(history, about("Event", 1), event(history, 1, { attempts: 2 }))
+  }],
+  ["told-what-was", () => {
+    const history = done()
+    return tell(history, about("Event", 1), event(history, 1, { results: [] }))
+  }],
+  ["told-the-money", () => told((history) => receipt(history, 1, { reserved: 3n }))],
+  ["told-the-money", () => {
+    const history = done()
+    return tell(history, about("Event", 1), event(history, 1, { usage: { reserved: 2n, charged: 0n, refunded: 0n } }))
+  }],
+  ["told-the-money", () => {
+    const history = failed()
+    return tell(history, about("Event", 1), event(history, 1, { usage: { reserved: 2n, charged: 2n, refunded: 0n } }))
+  }],
+  ["told-the-money", () => {
+    const history = claimed()
+    return tell(history, about("Event", 1), event(history, 1, { usage: { reserved: 2n, charged: 2n, refunded: 2n } }))
+  }],
+  ["first-is-the-first", () => tell(told((history) => receipt(history, 1)), infer(accepted(), 1), receipt(accepted(), 1), { askedAt: 0 })],
+  ["first-is-the-first", () => {
+    const history = accepted().wait(10)
+    return tell(history, infer(history, 1), receipt(history, 1))
+  }],
+  ["first-is-the-first", () => {
+    const history = failed()
+    return tell(history, retry(1), receipt(history, 1))
+  }],
+  ["first-is-the-first", () => {
+    const history = failed().run(api, (tx) => tx.retry(1))
+    tell(history, retry(1), receipt(history, 1))
+    return tell(history, retry(1), receipt(history, 1))
+  }],
+  ["credit-was-short", () => tell(new History().wait(10), infer(accepted(), 1), short(0n))],
+  ["credit-was-short", () => {
+    const history = accepted().run(api, (tx) => tx.spend()).wait(10)
+    return tell(history, infer(history, 1), short(0n))
+  }],
+  ["if-match-is-kept", () => {
+    const history = deleted()
+    return tell(history, change("Delete", history.memoryOf(1), 2), Telling.completed(history, 20), { askedAt: 0 })
+  }],
+  ["done-is-done", () => {
+    const history = done()
+    return tell(history, about("Cancel", 1), event(history, 1))
+  }],
+  ["done-is-done", () => {
+    const history = failed()
+    return tell(history, about("Purge", 1), event(history, 1))
+  }],
+  ["shown-is-current", () => {
+    const history = done()
+    const shown = memories(history, history.memoryOf(1))
+    history.run(api, (tx) => tx.change(20, history.memoryOf(1), null)).wait(10)
+    return tell(history, { _tag: "Search", scope: {} }, shown)
+  }],
+  ["shown-is-current", () => {
+    const history = done()
+    const shown = memories(history, history.memoryOf(1))
+    history.run(api, (tx) => tx.change(20, history.memoryOf(1), "edited")).wait(10)
+    return tell(history, { _tag: "Memory", memoryId: history.memoryOf(1) }, shown)
+  }],
+  ["shown-is-current", () => {
+    const history = done()
+    const before = event(history, 1)
+    history.run(api, (tx) => tx.change(20, history.memoryOf(1), null)).wait(10)
+    return tell(history, about("Event", 1), before)
+  }],
+  ["lists-are-complete", () => tell(done(), { _tag: "List", scope: {}, limit: 10 }, memories(done()))],
+  ["lists-are-complete", () => {
+    const history = done(done(), 2)
+    const shown = memories(history, ...[1, 2].map((n) => history.memoryOf(n)).toSorted())
+    return tell(history, { _tag: "List", scope: {}, limit: 10 }, shown)
+  }],
+  ["refused-for-a-reason", () => {
+    const history = done()
+    const question = { _tag: "Memory", memoryId: history.memoryOf(1) } as const
+    return tell(history, question, refused(new NotFound({ what: "memory" })))
+  }],
+  ["refused-for-a-reason", () => {
+    const history = done()
+    return tell(history, change("Update", history.memoryOf(1), 1), refused(new VersionConflict({ current: 1 })))
+  }],
+  ["refused-for-a-reason", () => {
+    const history = done()
+    return tell(history, change("Update", history.memoryOf(1), 1), refused(new VersionConflict({ current: 3 })))
+  }],
+  ["refused-for-a-reason", () => tell(planned(), about("Cancel", 1), refused(new WrongState({ state: "succeeded" })))],
+  ["refused-for-a-reason", () => tell(failed(), retry(1), refused(new InputGone()))],
+  ["balances-were-those", () => tell(accepted().wait(10), { _tag: "Usage" }, Telling.balances(new History()))],
+  ["acknowledged-is-done", () => {
+    const history = told((history) => receipt(history, 1))
+    history.oracles.atEnd(history.tables)
+    return history
+  }],
+  ["somebody-was-first", () => {
+    const history = done()
+    tell(history, infer(history, 1), receipt(history, 1, { replayed: true }))
+    history.oracles.atEnd(history.tables)
+    return history
+  }]
+]
+
+/** Answers that are true, one kind after another. */
+export const truth = (): History => {
+  const history = new History().run(api, (tx) => tx.accept(1))
+  const asked = { askedAt: history.now - 5 }
+  tell(history, infer(history, 1), { _tag: "Unknown" }, asked)
+  tell(history, infer(history, 1), receipt(history, 1), asked)
+  tell(history, { _tag: "Infer", keyHash: hashOf(1), commandHash: hashOf(9) }, refused(new IdempotencyConflict({ operationId: operationId(1) })))
+  tell(history, about("Purge", 1), refused(new WrongState({ state: "pending" })))
+  history.run(one, (tx) => tx.claim(1)).run(one, (tx) => tx.freeze(1))
+  tell(history, infer(history, 1), receipt(history, 1, { replayed: true }))
+  // It was running when it was asked for, and has succeeded when the answer comes.
+  const running = event(history, 1)
+  history.run(one, (tx) => tx.settle(1))
+  const id = history.memoryOf(1)
+  tell(history, about("Event", 1), running, asked)
+  tell(history, about("Event", 1), event(history, 1))
+  tell(history, about("Cancel", 1), refused(new WrongState({ state: "succeeded" })))
+  tell(history, { _tag: "List", scope: { user_id: "ada" }, limit: 10 }, memories(history, id))
+  tell(history, { _tag: "List", scope: { user_id: "ben" }, limit: 10 }, memories(history))
+  tell(history, change("Update", id, 3), refused(new VersionConflict({ current: 1 })))
+  history.run(api, (tx) => tx.change(20, id, "edited"))
+  tell(history, change("Update", id, 1), Telling.completed(history, 20), { askedAt: history.now - 5 })
+  history.run(api, (tx) => tx.change(21, id, null))
+  tell(history, change("Delete", id), Telling.completed(history, 21), { askedAt: history.now - 5 })
+  tell(history, change("Delete", id), Telling.completed(history, 21, { replayed: true }))
+  tell(history, { _tag: "Memory", memoryId: id }, refused(new NotFound({ what: "memory" })))
+  tell(history, about("Event", 1), event(history, 1))
+  history.run(api, (tx) => tx.accept(2)).run(api, (tx) => tx.cancel(2))
+  tell(history, about("Cancel", 2), event(history, 2))
+  history.run(api, (tx) => tx.retry(2))
+  tell(history, retry(2), receipt(history, 2, { reserved: 2n }), { askedAt: history.now - 5 })
+  history.run(api, (tx) => tx.cancel(2)).run(api, (tx) => tx.purge(2))
+  tell(history, about("Purge", 2), event(history, 2))
+  tell(history, retry(2), refused(new InputGone()))
+  tell(history, { _tag: "Usage" }, Telling.balances(history))
+  tell(history, { _tag: "Event", operationId: Telling.nobody }, refused(new NotFound({ what: "event" })))
+  history.run(api, (tx) => tx.spend())
+  tell(history, { _tag: "Infer", keyHash: hashOf(3), commandHash: hashOf(9) }, short(0n))
+  history.run(api, (tx) => tx.grant(10n)).run(api, (tx) => tx.accept(3)).run(api, (tx) => tx.cancel(3))
+  tell(history, infer(history, 3), receipt(history, 3, { status: "pending" }), { askedAt: history.now - 15 })
+  history.run(api, (tx) => tx.cancel(90)).run(one, (tx) => {
+    tx.index(id)
+    for (const version of [1, 2, 3]) tx.finish(id, version)
+  })
+  return history
+}
