@@ -1,7 +1,8 @@
 /** Commits that break a promise in the smallest way there is, and the promise that has to notice. */
 import { MemoryId, Timestamp } from "../../src/domain/Ids.ts"
 import { accepted, api, claimed, done, one, planned, two } from "./oraclesStory.ts"
-import { acme, add, History, hashOf, operationId, other } from "./oraclesHistory.ts"
+import { History } from "./oraclesHistory.ts"
+import { acme, add, hashOf, operationId, other } from "./oraclesRows.ts"
 import type { Tx } from "./oraclesTx.ts"
 
 const at = Timestamp.make

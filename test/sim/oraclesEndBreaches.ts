@@ -1,5 +1,6 @@
 /** What is stuck, left over or overheard, and questions that should not be asked; and the promise that has to notice. */
-import { acme, add, History, operationId } from "./oraclesHistory.ts"
+import { History } from "./oraclesHistory.ts"
+import { acme, add, operationId } from "./oraclesRows.ts"
 import { accepted, api, claimed, done, one, planned, two } from "./oraclesStory.ts"
 import type { Tx } from "./oraclesTx.ts"
 

@@ -1,63 +1,12 @@
 /** Histories of commits, made by hand from what the domain says: each can be true, or wrong in one place. */
-import { Duration } from "effect"
-import { type MemoryId, refKey, Sha256Hex, WorkspaceId } from "../../src/domain/Ids.ts"
+import { type MemoryId, type OperationRef, refKey, type WorkspaceId } from "../../src/domain/Ids.ts"
 import * as Money from "../../src/domain/Ledger.ts"
 import type { Operation } from "../../src/domain/Operation.ts"
-import type { Fact } from "../../src/domain/Plan.ts"
-import { defaultSettings } from "../../src/services/Settings.ts"
-import type { Rows, TableName } from "../../src/sim/Commit.ts"
 import { Oracles, type OraclesOptions } from "../../src/sim/oracles/Oracles.ts"
-import * as samples from "../domain/samples.ts"
+import { acme, operationId, other, type Past, settings, tableNames, type Tables } from "./oraclesRows.ts"
 import { Tx } from "./oraclesTx.ts"
 
-export const { operationId } = samples
-export const acme = WorkspaceId.make("acme")
-export const other = WorkspaceId.make("other")
-export const leaseMs = 2_000
-export const settings = {
-  ...defaultSettings,
-  lease: Duration.millis(leaseMs),
-  fenceMargin: Duration.millis(200),
-  retry: { ...defaultSettings.retry, maxAttempts: 2 }
-}
-
-type Tables = { readonly [Name in TableName]: Map<string, Rows[Name]> }
-
-/** Whatever names its row in one word. */
-export const keyOf = (name: TableName, row: object): string => {
-  const { authorizationNo, id, keyHash, memoryId, no, operationId, seq, version, workspaceId } = row as Record<string, unknown>
-  switch (name) {
-    case "fairClock":
-      return "singleton"
-    case "workspaces":
-      return String(id)
-    case "accounts":
-      return String(workspaceId)
-    case "keys":
-      return `${workspaceId}/${keyHash}`
-    case "authorizations":
-      return `${workspaceId}/${operationId}/${no}`
-    case "history":
-      return `${workspaceId}/${memoryId}/${version}`
-    case "projections":
-      return `${workspaceId}/${id}/${version}`
-    case "transfers":
-    case "outbox":
-      return `${workspaceId}/${seq ?? authorizationNo}`
-    default:
-      return `${workspaceId}/${id}`
-  }
-}
-
-const tableNames: ReadonlyArray<TableName> = [
-  "workspaces", "operations", "keys", "inputs", "plans", "outbox", "memories", "history", "projections", "accounts",
-  "authorizations", "transfers", "fairClock", "apiKeys", "vectors"
-]
-
-export const hashOf = (n: number): Sha256Hex => Sha256Hex.make(n.toString(16).padStart(64, "0"))
-export const add = (text: string): Fact => ({ change: "add", text, target: null })
-
-export class History {
+export class History implements Past {
   readonly oracles: Oracles
   readonly tables = Object.fromEntries(tableNames.map((name) => [name, new Map()])) as unknown as Tables
   /** Virtual time, in milliseconds. The database clock is a million ahead. */
@@ -102,7 +51,7 @@ export class History {
     return this
   }
 
-  ref(n: number) {
+  ref(n: number): OperationRef {
     return { workspaceId: this.elsewhere.get(n) ?? acme, id: operationId(n) }
   }
 

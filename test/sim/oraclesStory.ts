@@ -1,5 +1,6 @@
 /** A history in which everything happens that may, and the beginnings that others go on from. */
-import { add, History, other } from "./oraclesHistory.ts"
+import { History } from "./oraclesHistory.ts"
+import { add, other } from "./oraclesRows.ts"
 
 export const [api, one, two] = ["api-1#1", "worker-1#1", "worker-2#1"] as const
 

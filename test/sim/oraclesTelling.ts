@@ -4,7 +4,8 @@ import type { Balances } from "../../src/domain/Ledger.ts"
 import type { Completed, Receipt } from "../../src/services/Commands.ts"
 import type { Event } from "../../src/services/Events.ts"
 import type { Answer, Question, Refused, Told } from "../../src/sim/Told.ts"
-import { acme, hashOf, type History, operationId } from "./oraclesHistory.ts"
+import { type History } from "./oraclesHistory.ts"
+import { acme, hashOf, operationId } from "./oraclesRows.ts"
 
 /** The command of every operation of these histories is the same. */
 const commandHash = (history: History, n: number) => history.operation(n).evidence.commandHash

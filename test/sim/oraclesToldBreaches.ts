@@ -1,6 +1,7 @@
 /** Answers that no history can give, and the promise that has to notice. */
 import { IdempotencyConflict, InputGone, InsufficientCredit, NotFound, VersionConflict, WrongState } from "../../src/domain/Refusal.ts"
-import { hashOf, History, operationId } from "./oraclesHistory.ts"
+import { History } from "./oraclesHistory.ts"
+import { hashOf, operationId } from "./oraclesRows.ts"
 import { accepted, api, claimed, done, one, planned } from "./oraclesStory.ts"
 import * as Telling from "./oraclesTelling.ts"
 

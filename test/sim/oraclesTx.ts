@@ -9,7 +9,7 @@ import { applyPlan, buildPlan, type Fact, type MemoryWrite, nextVersion, planDig
 import { laneOf } from "../../src/domain/Scope.ts"
 import type { Change, Rows, TableName } from "../../src/sim/Commit.ts"
 import * as samples from "../domain/samples.ts"
-import { acme, add, hashOf, type History, keyOf, leaseMs, operationId, settings } from "./oraclesHistory.ts"
+import { acme, add, hashOf, keyOf, leaseMs, operationId, type Past, settings } from "./oraclesRows.ts"
 
 const price: Money.Price = { policy: "infer-add", stored: 2, noMemory: 2 }
 
@@ -21,10 +21,10 @@ export interface Accepting {
 
 /** One transaction: it sees what it has written. */
 export class Tx {
-  readonly history: History
+  readonly history: Past
   private readonly writes = new Map<string, { readonly table: TableName; readonly key: string; after: object | null }>()
 
-  constructor(history: History) {
+  constructor(history: Past) {
     this.history = history
   }
 
