@@ -14,9 +14,13 @@ import { keeping } from "../../src/sim/Trace.ts"
 /**
  * `charge`: who takes over charges again, which one crash shows. `answer`: a lost acknowledgement that comes after a
  * crash elsewhere loses the operation, which takes two faults. `order`: whoever comes first has to be worker-1. `never`:
- * an operation that was in doubt is never done, which only the end shows.
+ * an operation that was in doubt is never done, which only the end shows. `leak`: something of earlier runs shows.
+ * `error`: the simulation itself fails now and then.
  */
-export type Bug = "charge" | "answer" | "order" | "never"
+export type Bug = "charge" | "answer" | "order" | "never" | "leak" | "error"
+
+/** Of all runs of this thread, which no run may know. */
+let runsEver = 0
 
 interface Operation {
   readonly id: number
@@ -45,6 +49,9 @@ export const toy = (...bugs: ReadonlyArray<Bug>): Simulate => (spec, keep = {}) 
   const decided = plan ?? Faults.drawn(key.of("faults"), shape.rates)
   const faults = keep.occasions === true ? Faults.watched(decided, (occasion) => occasions.push(occasion)) : decided
   const bank = new Bank(kernel, faults, bugs, shape.operations)
+  runsEver++
+  if (bugs.includes("leak")) kernel.mark(kernel.world, "note", "leak", String(runsEver))
+  if (bugs.includes("error") && key.of("error").chance(0.1)) throw new Error("the toy is broken")
   for (let worker = 1; worker <= shape.workers; worker++) bank.employ(`worker-${worker}`)
   const until = () => bank.broken !== null
   kernel.run({ forMs: shape.chaosMs, until })

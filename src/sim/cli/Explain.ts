@@ -1,0 +1,54 @@
+/** `explain` and `self-test`: what the simulator knows, and whether it may be believed. */
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { engineNames, engineWords } from "../Engines.ts"
+import { faultKinds } from "../Faults.ts"
+import { checks } from "../selfTest.ts"
+import { load, type Place } from "./Harness.ts"
+import { finish, json, paint, withProgress } from "./Output.ts"
+import { table } from "./Report.ts"
+import { readScenarios } from "./Scenario.ts"
+
+export const explainCommand = (place: Place) =>
+  Command.make("explain", { json }, ({ json }) => explain(place, json)).pipe(
+    Command.withDescription("List faults, invariants, states to reach, engines and scenarios, and what exit codes mean")
+  )
+
+/** What the process leaves with. */
+const exitCodes = {
+  0: "everything held",
+  1: "an invariant failed, or a planted bug was not found",
+  2: "wrong usage, or a file that cannot be used",
+  3: "the harness cannot be trusted: two histories of one seed, a state not reached, a plan gone stale",
+  130: "interrupted"
+} as const
+
+const explain = Effect.fnUntraced(function*(place: Place, asJson: boolean) {
+  const { invariants, quotas, ...harness } = yield* Effect.promise(() => load(place.module))
+  const plans = yield* readScenarios(place, { ...harness, invariants, quotas })
+  const scenarios = plans.map(({ bug, comment, name }) => ({ name, comment, bug: bug ?? null }))
+  yield* finish(asJson, { faults: faultKinds, invariants, quotas, engines: engineWords, scenarios, exitCodes }, [
+    ...table("engines", engineNames.map((name) => [name, engineWords[name]])),
+    "",
+    ...table("faults", Object.entries(faultKinds)),
+    "",
+    ...table("invariants", invariants.map(({ name, promise }) => [name, promise])),
+    "",
+    ...table("states to reach", quotas.map(({ meaning, state, within }) => [state, `${meaning} (within ${within} runs)`])),
+    "",
+    ...table("scenarios", scenarios.map(({ comment, name }) => [name, comment])),
+    "",
+    ...table("exit codes", Object.entries(exitCodes))
+  ], 0)
+})
+
+export const selfTestCommand = Command.make("self-test", { json }, ({ json }) =>
+  Effect.gen(function*() {
+    const results = yield* Effect.forEach(checks, ({ promise, run }) =>
+      // Checks take long: whoever wants to stop gets a turn between them.
+      Effect.as(Effect.sleep(0), { promise, finding: run() })).pipe(withProgress(() => "trying the kernel on this Effect"))
+    const lines = results.map(({ finding, promise }) =>
+      finding === null ? `${paint.green("holds")}  ${promise}` : `${paint.red("fails")}  ${promise}: ${finding}`
+    )
+    yield* finish(json, { checks: results }, lines, results.some(({ finding }) => finding !== null) ? 3 : 0)
+  })).pipe(Command.withDescription("Try what the simulator stands on, on the Effect that is installed"))

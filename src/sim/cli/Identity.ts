@@ -1,0 +1,30 @@
+/** What a run can be repeated by: the commit it was made on, and a command line. */
+import { execFileSync } from "node:child_process"
+import type { Spec } from "../Run.ts"
+import type { Place } from "./Harness.ts"
+
+/** The commit of the sources, with a mark if they were changed since. Null outside of a repository. */
+export const commit = ({ root }: Pick<Place, "root">): string | null => {
+  const git = (...args: ReadonlyArray<string>) =>
+    execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
+  try {
+    return git("rev-parse", "--short=12", "HEAD") + (git("status", "--porcelain", "--", "src") === "" ? "" : "+changes")
+  } catch {
+    return null
+  }
+}
+
+/** What seeds are made of when nobody says: each commit looks elsewhere, and says by itself where it has looked. */
+export const baseOf = (commit: string | null): string => commit?.replace("+changes", "") ?? "indelible"
+
+/** The line that repeats what a seed does. Null where the seed does not say everything. */
+export const bySeed = ({ command }: Pick<Place, "command">, spec: Spec, verb = "replay"): string | null => {
+  const { deviations, engine, faults, seed, shape } = spec
+  if (faults !== undefined || deviations !== undefined || shape !== undefined) return null
+  return `${command} ${verb} --seed ${quoted(seed)} --engine ${engine}`
+}
+
+export const byPlan = ({ command }: Pick<Place, "command">, file: string): string => `${command} replay --plan ${quoted(file)}`
+
+/** As one word of a shell. */
+export const quoted = (word: string): string => /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

@@ -1,0 +1,144 @@
+/** `replay` and `shrink`: one run again, as it was or as small as it gets. */
+import { Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { engineNames } from "../Engines.ts"
+import { judge } from "../Plan.ts"
+import type { Run, Spec } from "../Run.ts"
+import { summary, text } from "../Timeline.ts"
+import { defaultFolder, promisesOf, writeFailure, writePage } from "./Artifacts.ts"
+import { type Harness, load, type Place } from "./Harness.ts"
+import { byPlan, bySeed, commit } from "./Identity.ts"
+import { finish, json, paint, withProgress, WrongUsage } from "./Output.ts"
+import * as Pool from "./Pool.ts"
+import { exitCodes, partingOf, partingWords, readPlan, repeated } from "./Repeat.ts"
+import { plural } from "./Report.ts"
+
+const seed = Flag.String("seed").pipe(Flag.withDescription("A seed, as a failure prints it"), Flag.optional)
+const plan = Flag.String("plan").pipe(Flag.withDescription("A plan file"), Flag.optional)
+const engine = Flag.Literals("engine", ["swarm", "pct"] as const).pipe(
+  Flag.withDescription("What the seed was drawn for: the one in its middle, unless given"),
+  Flag.optional
+)
+
+const source = { seed, plan, engine }
+type Source = Command.Command.Config.Infer<typeof source>
+
+export const replayCommand = (place: Place) =>
+  Command.make("replay", {
+    ...source,
+    trace: Flag.Boolean("trace").pipe(Flag.withDescription("Print all that happened"), Flag.withDefault(false)),
+    html: Flag.String("html").pipe(Flag.withDescription("Write a page about it to this file"), Flag.optional),
+    json
+  }, (options) => replay(place, options).pipe(Effect.scoped)).pipe(
+    Command.withDescription("Repeat one run, three times: what came of it, and whether all were alike")
+  )
+
+export const shrinkCommand = (place: Place) =>
+  Command.make("shrink", {
+    ...source,
+    invariant: Flag.String("invariant").pipe(
+      Flag.withDescription("The invariant that has to stay broken; the first one, unless given"),
+      Flag.optional
+    ),
+    seconds: Flag.Int("seconds").pipe(Flag.withDescription("How long to search"), Flag.withDefault(30)),
+    out: Flag.String("out").pipe(Flag.withDescription("The folder for what is found"), Flag.withDefault(defaultFolder)),
+    json
+  }, (options) => shrink(place, options).pipe(Effect.scoped)).pipe(
+    Command.withDescription("Make a failing run as small as it gets, and write it down as a plan")
+  )
+
+interface Wanted {
+  readonly spec: Spec
+  readonly judged: (run: Run) => ReturnType<typeof judge>
+  readonly repeat: string | null
+}
+
+const wanted = Effect.fnUntraced(function*(place: Place, harness: Harness, { engine, plan, seed }: Source) {
+  if (Option.isSome(plan) === Option.isSome(seed)) return yield* new WrongUsage({ message: "give either --seed or --plan" })
+  if (Option.isSome(plan)) {
+    const read = yield* readPlan(plan.value, harness)
+    return { spec: read.spec, judged: (run) => judge(read, run), repeat: byPlan(place, plan.value) } satisfies Wanted
+  }
+  const name = Option.getOrThrow(seed)
+  const spec: Spec = { seed: name, engine: Option.getOrElse(engine, () => engineIn(name)) }
+  const judged = (run: Run) => judge({ version: 1, name: "seed", comment: "", spec }, run)
+  return { spec, judged, repeat: bySeed(place, spec) } satisfies Wanted
+})
+
+/** `base/pct/17` was drawn for `pct`. */
+const engineIn = (seed: string): "swarm" | "pct" =>
+  engineNames.find((name) => seed.split("/").includes(name)) === "pct" ? "pct" : "swarm"
+
+const replay = Effect.fnUntraced(function*(place: Place, options: Source & {
+  readonly trace: boolean
+  readonly html: Option.Option<string>
+  readonly json: boolean
+}) {
+  const harness = yield* Effect.promise(() => load(place.module))
+  const { judged, repeat, spec } = yield* wanted(place, harness, options)
+  const pool = yield* Pool.make(place.module, 2)
+  const isTraced = options.trace || Option.isSome(options.html)
+  const { isOne, run } = yield* repeated(pool, spec, { trace: isTraced })
+  const parted = isOne ? [] : partingWords(yield* partingOf(pool, spec))
+  if (Option.isSome(options.html)) yield* writePage(place, harness, run, options.html.value, repeat)
+  const { findings, verdict } = judged(run)
+  const data = { ...factsOf(run), commit: commit(place), verdict, findings, parted, repeat }
+  const broken = run.violations.map((one) => ({ ...one, promise: promisesOf(harness).get(one.invariant) ?? "" }))
+  const lines = [
+    ...(options.trace ? [text(run, { promises: promisesOf(harness) })] : summary(run, { broken })),
+    ...(verdict === "broke" ? [] : findings.map((finding) => paint.red(`${verdict.padEnd(8)}${finding}`))),
+    ...parted.map((line) => paint.red(line)),
+    paint.dim(`commit  ${data.commit ?? "unknown"}`),
+    ...(repeat === null ? [] : [`repeat  ${repeat}`]),
+    ...(Option.isSome(options.html) ? [`look    ${options.html.value}`] : [])
+  ]
+  const code = exitCodes[verdict]
+  yield* finish(options.json, data, lines, code === 0 && parted.length > 0 ? 3 : code)
+})
+
+/** What is known of a run, without its trace. */
+export const factsOf = (run: Run) => {
+  const { fired, hash, outcomes, reached, shape, spec, steps, unused, violations, virtualMs } = run
+  const { engine, seed } = spec
+  return { seed, engine, traceHash: hash, violations, steps, virtualMs, fired, unused, reached, outcomes, shape }
+}
+
+const shrink = Effect.fnUntraced(function*(place: Place, options: Source & {
+  readonly invariant: Option.Option<string>
+  readonly seconds: number
+  readonly out: string
+  readonly json: boolean
+}) {
+  const harness = yield* Effect.promise(() => load(place.module))
+  const { repeat, spec } = yield* wanted(place, harness, options)
+  const pool = yield* Pool.make(place.module, 1)
+  const thread = pool.threads[0]!
+  const first = yield* thread.ask({ _tag: "Run", spec, keep: {} })
+  const invariant = Option.getOrElse(options.invariant, () => first.violations[0]?.invariant ?? "")
+  const { seconds } = options
+  const shrunk = yield* thread.ask({ _tag: "Shrink", spec, invariant, runs: 100_000, seconds }).pipe(
+    withProgress(() => "looking for less that breaks the same")
+  )
+  if (shrunk === null) {
+    const held = first.violations.length === 0 ? "nothing broke" : `${first.violations[0]!.invariant} broke, not ${invariant}`
+    return yield* finish(options.json, { ...factsOf(first), shrunk: null }, [held], first.violations.length === 0 ? 0 : 1)
+  }
+  const run = yield* thread.ask({ _tag: "Run", spec: shrunk.spec, keep: { trace: true } })
+  const files = yield* writeFailure(place, harness, {
+    invariant, shrunk, run, folder: options.out, foundBy: repeat ?? `${spec.engine} of ${spec.seed}`
+  })
+  const { finished, from, isPlan, runs } = shrunk
+  const broken = run.violations.map((one) => ({ ...one, promise: promisesOf(harness).get(one.invariant) ?? "" }))
+  const faults = shrunk.spec.faults?.length ?? run.fired.length
+  const deviations = shrunk.spec.deviations?.length ?? 0
+  yield* finish(options.json, { ...factsOf(run), invariant, isPlan, finished, runs, from, faults, deviations, files }, [
+    ...summary(run, { broken }),
+    isPlan
+      ? `shrunk  from ${plural(from.faults, "fault")} and ${plural(from.deviations, "deviation")} to ${faults} and ${deviations}, in ${runs} runs`
+      : "shrunk  not at all: only the seed repeats it, faults and deviations written down do not",
+    ...(finished ? [] : ["        there was no time to look for less"]),
+    paint.dim(`commit  ${commit(place) ?? "unknown"}`),
+    `repeat  ${byPlan(place, files.plan)}`,
+    `look    ${files.page}, ${files.text}`
+  ], 1)
+})

@@ -1,0 +1,188 @@
+/** `run`: many runs on all cores, and what they came to. */
+import { Duration, Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { availableParallelism } from "node:os"
+import { distinct, type Finding, signatureOf, Tally } from "../Campaign.ts"
+import { engine, engineNames, engineWords } from "../Engines.ts"
+import { defaultFolder, promisesOf, writeFailure } from "./Artifacts.ts"
+import { explore } from "./Explore.ts"
+import { type Harness, load, type Place } from "./Harness.ts"
+import { baseOf, byPlan, bySeed, commit } from "./Identity.ts"
+import { finish, json, paint, withProgress } from "./Output.ts"
+import * as Pool from "./Pool.ts"
+import { partingOf } from "./Repeat.ts"
+import { exitCodeOf, lines, type MismatchReport, report, type ViolationReport } from "./Report.ts"
+
+/** How long the search for a smaller failure may take. */
+const shrinkSeconds = 10
+/** How many mismatches are looked into. */
+const lookedIntoMax = 3
+
+const positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
+
+const duration = Flag.String("for").pipe(
+  Flag.withDescription("How long to go on: 60s, 5m, 500ms"),
+  Flag.filterMap(
+    (text) => {
+      const [, count, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
+      const factor = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit as "ms" | "s" | "m" | "h"]
+      return count === undefined ? Option.none() : Option.some(Duration.millis(Number(count) * factor))
+    },
+    (text) => `"${text}" is no length of time such as 60s, 5m or 500ms`
+  ),
+  Flag.optional
+)
+
+const share = Flag.String("double").pipe(
+  Flag.withDescription("The share of runs that are done twice, to see that both are alike"),
+  Flag.filterMap(
+    (text) => {
+      const [, count] = /^(\d+(?:\.\d+)?)%$/.exec(text) ?? []
+      return count === undefined || Number(count) > 100 ? Option.none() : Option.some(Number(count) / 100)
+    },
+    (text) => `"${text}" is no share such as 5%`
+  ),
+  Flag.withDefault(0.05)
+)
+
+const flags = {
+  seeds: Flag.Int("seeds").pipe(
+    Flag.withDescription("The most runs. 1,000 unless this or --for is given; a sweep ends by itself"),
+    Flag.withSchema(positive),
+    Flag.optional
+  ),
+  for: duration,
+  engine: Flag.Literals("engine", engineNames).pipe(
+    Flag.withDescription(engineNames.map((name) => `${name}: ${engineWords[name]}`).join(". ")),
+    Flag.withDefault("swarm" as const)
+  ),
+  workers: Flag.Int("workers").pipe(
+    Flag.withDescription("How many threads simulate; as many as there are cores, unless given"),
+    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_024 }))),
+    Flag.withDefault(availableParallelism())
+  ),
+  seedBase: Flag.String("seed-base").pipe(
+    Flag.withDescription("What all seeds are made from; the commit, unless given"),
+    Flag.optional
+  ),
+  double: share,
+  first: Flag.Boolean("first").pipe(Flag.withDescription("End with the first failure"), Flag.withDefault(false)),
+  shrink: Flag.Boolean("shrink").pipe(
+    Flag.withDescription("Make failures small and write them down; --no-shrink only counts them"),
+    Flag.withDefault(true)
+  ),
+  blind: Flag.String("blind").pipe(
+    Flag.withDescription("An invariant that is not looked at, to show that somebody would miss it"),
+    Flag.atLeast(0)
+  ),
+  out: Flag.String("out").pipe(Flag.withDescription("The folder for what failures leave behind"), Flag.withDefault(defaultFolder)),
+  json
+}
+
+type Options = Command.Command.Config.Infer<typeof flags>
+
+export const runCommand = (place: Place) =>
+  Command.make("run", flags, (options) => run(place, options).pipe(Effect.scoped)).pipe(
+    Command.withDescription("Simulate many runs on all cores")
+  )
+
+const run = Effect.fnUntraced(function*(place: Place, options: Options) {
+  const harness = yield* Effect.promise(() => load(place.module))
+  const pool = yield* Pool.make(place.module, options.workers)
+  const found = commit(place)
+  const base = Option.getOrElse(options.seedBase, () => baseOf(found))
+  const limit = Option.getOrElse(options.seeds, () =>
+    Option.isSome(options.for) || options.engine === "sweep" ? Infinity : 1_000)
+  const begun = performance.now()
+  const end = begun + Duration.toMillis(Option.getOrElse(options.for, () => Duration.infinity))
+  const tally = new Tally()
+  const conclude = Effect.fnUntraced(function*(interrupted: boolean, seconds: number) {
+    const violations = interrupted || !options.shrink
+      ? bare(place, harness, tally)
+      : yield* smallest(place, harness, pool, tally, options.out)
+    const mismatches = interrupted
+      ? tally.mismatches.map((mismatch) => ({ ...mismatch, parted: null }))
+      : yield* lookInto(pool, tally)
+    const { engine, workers: threads } = options
+    const last = report({
+      tally, harness, commit: found, engine, seedBase: base, threads, seconds, interrupted, violations, mismatches
+    })
+    yield* finish(options.json, last, lines(last, paint), exitCodeOf(last))
+  })
+  const elapsed = () => (performance.now() - begun) / 1_000
+  yield* explore({
+    pool, tally, base,
+    wave: engine(options.engine, base),
+    runs: limit,
+    enough: () => performance.now() >= end,
+    double: options.double,
+    first: options.first,
+    blind: options.blind
+  }).pipe(
+    withProgress(() => progress(tally, elapsed())),
+    Effect.onInterrupt(() => Effect.orDie(conclude(true, elapsed())))
+  )
+  yield* conclude(false, elapsed()).pipe(withProgress(() => `looking into ${tally.failed} failures`))
+})
+
+const progress = ({ failed, runs, virtualMs }: Tally, seconds: number): string =>
+  [
+    `${runs.toLocaleString("en")} runs`,
+    `${(runs / Math.max(seconds, 0.001)).toFixed(0)} a second`,
+    `${(virtualMs / 3_600_000).toFixed(1)} virtual hours`,
+    failed === 0 ? "nothing broken" : paint.red(`${failed} broken`),
+    `${seconds.toFixed(0)} s`
+  ].join(" · ")
+
+/** What broke, as it was found. */
+const bare = (place: Place, harness: Harness, tally: Tally): ReadonlyArray<ViolationReport> =>
+  tally.failuresByInvariant.map(({ count, first: [failure], invariant }) => {
+    const { detail, index, spec } = failure!
+    const repeat = bySeed(place, spec)
+    return {
+      invariant, promise: promisesOf(harness).get(invariant) ?? "", detail, runs: count, index, seed: spec.seed,
+      engine: spec.engine, repeat: repeat === null ? [] : [repeat], shrunk: null, files: null
+    }
+  })
+
+/** What broke, each bug once, as small as it gets, and written down. */
+const smallest = Effect.fnUntraced(function*(place: Place, harness: Harness, pool: Pool.Pool, tally: Tally, folder: string) {
+  const failures = tally.failuresByInvariant.flatMap(({ first }) => first)
+  const searches = failures.map(({ invariant, spec }) =>
+    ({ _tag: "Shrink", spec, invariant, runs: 2_000, seconds: shrinkSeconds }) as const)
+  const shrunk = yield* pool.each(searches)
+  const findings = distinct(failures.map((failure, index): Finding => {
+    const { invariant } = failure
+    const smaller = shrunk[index] ?? null
+    return { signature: smaller === null ? invariant : signatureOf(invariant, smaller), failure, shrunk: smaller }
+  }))
+  return yield* Effect.forEach(findings, Effect.fnUntraced(function*({ failure, shrunk }) {
+    const { detail, index, invariant, spec } = failure
+    const count = tally.failuresByInvariant.find((one) => one.invariant === invariant)?.count ?? 1
+    const seedLine = bySeed(place, spec)
+    const known = {
+      invariant, promise: promisesOf(harness).get(invariant) ?? "", detail, runs: count, index, seed: spec.seed, engine: spec.engine
+    }
+    if (shrunk === null) return { ...known, repeat: seedLine === null ? [] : [seedLine], shrunk: null, files: null }
+    const [whole] = yield* pool.each([{ _tag: "Run", spec: shrunk.spec, keep: { trace: true } } as const])
+    const foundBy = seedLine ?? `the ${spec.engine} of ${spec.seed}`
+    const files = yield* writeFailure(place, harness, { invariant, shrunk, run: whole!, folder, foundBy })
+    return {
+      ...known,
+      repeat: [byPlan(place, files.plan), ...(seedLine === null ? [] : [seedLine])],
+      shrunk: {
+        faults: shrunk.spec.faults?.length ?? shrunk.run.fired.length,
+        deviations: shrunk.spec.deviations?.length ?? 0,
+        operations: shrunk.run.shape.operations,
+        runs: shrunk.runs
+      },
+      files
+    }
+  }))
+})
+
+/** Where the histories of a seed part, of the first seeds that have more than one. */
+const lookInto = Effect.fnUntraced(function*(pool: Pool.Pool, { mismatches }: Tally) {
+  const parted = yield* Effect.forEach(mismatches.slice(0, lookedIntoMax), ({ spec }) => partingOf(pool, spec))
+  return mismatches.map((mismatch, index): MismatchReport => ({ ...mismatch, parted: parted[index] ?? null }))
+})

@@ -1,0 +1,99 @@
+/** `scenario`: runs that are known by name, each a plan with a story. */
+import { Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import { readdir } from "node:fs/promises"
+import { judge, type Plan } from "../Plan.ts"
+import type { Run } from "../Run.ts"
+import { type Harness, load, type Place } from "./Harness.ts"
+import { commit, quoted } from "./Identity.ts"
+import { finish, json, paint, withProgress, WrongUsage } from "./Output.ts"
+import * as Pool from "./Pool.ts"
+import { exitCodes, partingOf, partingWords, readPlan, repeated } from "./Repeat.ts"
+
+export const scenarioCommand = (place: Place) =>
+  Command.make("scenario", {
+    names: Argument.String("name").pipe(Argument.withDescription("Names of scenarios, or all"), Argument.atLeast(1)),
+    json
+  }, (options) => scenario(place, options).pipe(Effect.scoped)).pipe(
+    Command.withDescription("Run scenarios: each has to hold, and to pass through what it is about")
+  )
+
+/** Every scenario there is, by its name. A file is named as the scenario in it. */
+export const readScenarios = Effect.fnUntraced(function*(place: Pick<Place, "scenarios">, harness: Harness) {
+  const files = yield* Effect.tryPromise({
+    try: () => readdir(place.scenarios),
+    catch: () => new WrongUsage({ message: `there is no folder ${place.scenarios.pathname}` })
+  })
+  const plans: Array<Plan> = []
+  for (const file of files.filter((name) => name.endsWith(".json")).toSorted()) {
+    const plan = yield* readPlan(new URL(file, place.scenarios), harness)
+    if (`${plan.name}.json` !== file) return yield* new WrongUsage({ message: `${file} holds the scenario ${plan.name}` })
+    plans.push(plan)
+  }
+  return plans
+})
+
+/** What became of one scenario. */
+export interface ScenarioReport {
+  readonly name: string
+  readonly comment: string
+  readonly holds: ReadonlyArray<string>
+  readonly bug: string | null
+  readonly verdict: ReturnType<typeof judge>["verdict"] | "two histories"
+  readonly findings: ReadonlyArray<string>
+  readonly seed: string
+  readonly traceHash: string
+  readonly fired: Run["fired"]
+  readonly violations: Run["violations"]
+  readonly repeat: string
+}
+
+const scenario = Effect.fnUntraced(function*(place: Place, { json, names }: {
+  readonly names: ReadonlyArray<string>
+  readonly json: boolean
+}) {
+  const harness = yield* Effect.promise(() => load(place.module))
+  const all = yield* readScenarios(place, harness)
+  const unknown = names.filter((name) => name !== "all" && !all.some((plan) => plan.name === name))
+  if (unknown.length > 0) {
+    const known = all.map(({ name }) => name).join(", ")
+    return yield* new WrongUsage({ message: `there is no scenario ${unknown.join(", ")}; there are: ${known}` })
+  }
+  const chosen = names.includes("all") ? all : all.filter(({ name }) => names.includes(name))
+  const pool = yield* Pool.make(place.module, 2)
+  const reports = yield* Effect.forEach(chosen, Effect.fnUntraced(function*(plan) {
+    const { isOne, run } = yield* repeated(pool, plan.spec)
+    const { findings, verdict } = judge(plan, run)
+    const isTwo = !isOne && verdict !== "broke"
+    return {
+      name: plan.name,
+      comment: plan.comment,
+      holds: plan.holds ?? [],
+      bug: plan.bug ?? null,
+      verdict: isTwo ? "two histories" : verdict,
+      findings: isTwo ? partingWords(yield* partingOf(pool, plan.spec)) : findings,
+      seed: run.spec.seed,
+      traceHash: run.hash,
+      fired: run.fired,
+      violations: run.violations,
+      repeat: `${place.command} replay --plan ${quoted(fileOf(place, plan.name))}`
+    } satisfies ScenarioReport
+  })).pipe(withProgress(() => `${chosen.length} scenarios`))
+  const data = { commit: commit(place), scenarios: reports }
+  yield* finish(json, data, [...reports.flatMap(scenarioLines), paint.dim(`commit ${data.commit ?? "unknown"}`)], codeOf(reports))
+})
+
+const fileOf = ({ root, scenarios }: Place, name: string): string =>
+  decodeURIComponent(new URL(`${name}.json`, scenarios).pathname).replace(decodeURIComponent(root.pathname), "")
+
+const codeOf = (reports: ReadonlyArray<ScenarioReport>): number => {
+  const codes = reports.map(({ verdict }) => verdict === "two histories" ? 3 : exitCodes[verdict])
+  return codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0
+}
+
+const scenarioLines = ({ comment, findings, fired, name, repeat, verdict }: ScenarioReport): ReadonlyArray<string> => [
+  `${verdict === "held" ? paint.green("held") : paint.red(verdict)}  ${paint.bold(name)}  ${fired.map(({ kind }) => kind).join(", ")}`,
+  `      ${paint.dim(comment)}`,
+  ...findings.map((finding) => `      ${paint.red(finding)}`),
+  ...(verdict === "held" ? [] : [`      repeat: ${repeat}`])
+]

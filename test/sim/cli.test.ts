@@ -1,0 +1,232 @@
+/** Every command answers for people and as data, and leaves with the code that it promises. On the toy. */
+import { assert, describe, it, vi } from "@effect/vitest"
+import { spawn } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { print, type Plan } from "../../src/sim/Plan.ts"
+import type { Bug } from "./toy.ts"
+
+// Each command is a process with threads of its own, on a machine that may be busy.
+vi.setConfig({ testTimeout: 240_000 })
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+
+interface Said {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs a command to its end, or presses Ctrl-C after many runs. */
+const sim = (args: ReadonlyArray<string>, bugs: ReadonlyArray<Bug> = [], { interrupt = false } = {}) =>
+  new Promise<Said>((resolve) => {
+    const cache = { NODE_COMPILE_CACHE: join(folder, "cache") }
+    const env = { ...process.env, ...cache, TOY_BUGS: bugs.join(","), ...(interrupt ? { TOY_LOUD: "1" } : {}) }
+    const child = spawn(process.execPath, ["test/sim/toyMain.ts", ...args], { cwd: root, env })
+    let [out, err] = ["", ""]
+    child.stdout.on("data", (chunk) => out += String(chunk))
+    child.stderr.on("data", (chunk) => err += String(chunk))
+    child.on("close", (code) => resolve({ code, out, err }))
+    if (interrupt) child.stderr.on("data", () => err.length > 1_000 && child.kill("SIGINT"))
+  })
+
+const data = async (args: ReadonlyArray<string>, bugs: ReadonlyArray<Bug> = []) => {
+  const { code, out } = await sim([...args, "--json"], bugs)
+  return { code, ...JSON.parse(out) }
+}
+
+const folder = mkdtempSync(join(tmpdir(), "sim-cli-"))
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
+
+const fileOf = (name: string, plan: Plan): string => {
+  const file = join(folder, name)
+  writeFileSync(file, print(plan))
+  return file
+}
+
+const plan: Plan = {
+  version: 1,
+  name: "a-plan",
+  comment: "",
+  spec: {
+    seed: "s",
+    engine: "plan",
+    shape: { workers: 1, operations: 2 },
+    faults: [{ kind: "crash_after", actor: "worker-1#1", label: "charge", index: 0 }],
+    deviations: []
+  }
+}
+
+describe("run", () => {
+  it("counts what held, and leaves with 0", async () => {
+    const said = await data(["run", "--seeds", "40", "--seed-base", "x", "--double", "50%"])
+    assert.strictEqual(said.code, 0)
+    assert.deepStrictEqual([said.runs, said.violations, said.mismatches], [40, [], []])
+    assert.isAbove(said.doubles, 5)
+    assert.isAbove(said.runsPerSecond, 0)
+    assert.isAbove(said.faults.crash_before, 0)
+    assert.deepStrictEqual(said.quotas.map(({ state, verdict }: { state: string; verdict: string }) => `${state}: ${verdict}`), [
+      "takeover: reached", "never seen: not due"
+    ])
+    assert.strictEqual(said.bound, "0 of 40 failed: p < 0.075 at 95 %")
+  })
+
+  it("says of each failure its seed, its commit and how to repeat it, and every file of it repeats it", async () => {
+    const out = join(folder, "found")
+    const { code, out: text } = await sim(["run", "--seeds", "100", "--seed-base", "x", "--out", out], ["charge", "order"])
+    assert.strictEqual(code, 1)
+    assert.match(text, /BROKEN charged once\n {2}An operation is charged once/)
+    assert.match(text, /seed x\/swarm\/\d+ \(swarm, run \d+; \d+ runs broke this\), commit [0-9a-f]{12}/)
+    assert.match(text, /smallest: 1 fault, 0 deviations, 1 operation/)
+    const repeats = [...text.matchAll(/repeat: node test\/sim\/toyMain\.ts (replay .*)/g)].map(([, args]) => args!.split(" "))
+    assert.isAtLeast(repeats.length, 4)
+    const again = await Promise.all(repeats.slice(-2).map((args) => data(args, ["charge", "order"])))
+    assert.deepStrictEqual(again.map(({ code, verdict }) => [code, verdict]), [[1, "broke"], [1, "broke"]])
+    const files = readdirSync(out).map((name) => name.replace(/-[0-9a-f]{8}\./, "."))
+    assert.includeMembers(files, ["charged-once.html", "charged-once.json", "charged-once.txt"])
+  })
+
+  it("leaves with 3 when a state was not reached, or a seed has two histories, and shows where they part", async () => {
+    const seeds = (count: number, double: string, bugs: ReadonlyArray<Bug> = []) =>
+      sim(["run", "--seeds", String(count), "--seed-base", "x", "--double", double], bugs)
+    const [missed, leaking] = await Promise.all([seeds(1_000, "0%"), seeds(30, "100%", ["leak"])])
+    assert.strictEqual(missed.code, 3)
+    assert.match(missed.out, /never seen {2}0, not once in 1,000 runs/)
+    assert.strictEqual(leaking.code, 3)
+    assert.match(leaking.out, /UNLIKE x\/swarm\/\d+ \(swarm\)\n {2}two histories: one has at 0 ms, step 0: world note leak \d+/)
+    const broken = await seeds(60, "0%", ["error"])
+    assert.strictEqual(broken.code, 3)
+    assert.match(broken.out, /The simulation itself failed at seed x\/swarm\/\d+\n {2}Error: the toy is broken/)
+  })
+
+  it("goes on for as long as it is told", async () => {
+    const said = await data(["run", "--for", "300ms", "--engine", "pct", "--workers", "1"])
+    assert.isAbove(said.runs, 0)
+    assert.isAtLeast(said.seconds, 0.3)
+    assert.deepStrictEqual([said.threads, said.engine, said.exhausted], [1, "pct", false])
+  })
+
+  it("prints what was done when it is interrupted", async () => {
+    const args = ["run", "--for", "1h", "--json", "--seed-base", "x"]
+    const { code, out } = await sim(args, ["charge"], { interrupt: true })
+    assert.strictEqual(code, 130)
+    const said = JSON.parse(out)
+    assert.isTrue(said.interrupted)
+    assert.isAbove(said.runs, 0)
+    assert.strictEqual(said.failed, said.violations.reduce((sum: number, { runs }: { runs: number }) => sum + runs, 0))
+  })
+})
+
+describe("replay", () => {
+  it("tells what came of a seed, with the hash of its history", async () => {
+    const [said, again] = await Promise.all([
+      data(["replay", "--seed", "x/swarm/1"]),
+      data(["replay", "--seed", "x/swarm/1", "--engine", "swarm"])
+    ])
+    assert.deepStrictEqual([said.code, said.seed, said.violations], [0, "x/swarm/1", []])
+    assert.match(said.traceHash, /^[0-9a-f]{16}$/)
+    assert.strictEqual(again.traceHash, said.traceHash)
+  })
+
+  it("leaves with 1 when the plan breaks, 0 when it holds, and 3 when it has gone stale", async () => {
+    const file = fileOf("plan.json", plan)
+    const page = join(folder, "plan.html")
+    const broke = await sim(["replay", "--plan", file, "--trace", "--html", page], ["charge"])
+    assert.strictEqual(broke.code, 1)
+    assert.match(broke.out, /!! note fault crash_after at charge/)
+    assert.include(readFileSync(page, "utf8"), "charged once")
+    assert.strictEqual((await data(["replay", "--plan", file])).verdict, "held")
+    const stale = fileOf("stale.json", { ...plan, spec: { ...plan.spec, faults: [{ ...plan.spec.faults![0]!, index: 9 }] } })
+    const said = await sim(["replay", "--plan", stale])
+    assert.strictEqual(said.code, 3)
+    assert.match(said.out, /stale +no occasion for crash_after at worker-1#1\/charge\/9/)
+  })
+
+  it("leaves with 3 when the same plan has two histories", async () => {
+    const said = await data(["replay", "--plan", fileOf("plan.json", plan)], ["leak"])
+    assert.strictEqual(said.code, 3)
+    assert.match(said.parted.join("\n"), /one has at 0 ms, step 0: world note leak \d+\nwhere the other has at 0 ms, step 0: world note leak/)
+  })
+})
+
+describe("shrink", () => {
+  it("writes down the smallest run that breaks the same", async () => {
+    const { violations: [found] } = await data(["run", "--seeds", "100", "--seed-base", "x", "--no-shrink"], ["charge"])
+    const said = await data(["shrink", "--seed", found.seed, "--out", folder], ["charge"])
+    assert.deepStrictEqual([said.code, said.isPlan, said.faults, said.deviations], [1, true, 1, 0])
+    assert.strictEqual((await data(["replay", "--plan", said.files.plan], ["charge"])).traceHash, said.traceHash)
+    assert.strictEqual((await data(["shrink", "--seed", found.seed, "--out", folder])).code, 0)
+  })
+})
+
+describe("scenario", () => {
+  it("holds, and is turned red by its bug", async () => {
+    const held = await data(["scenario", "all"])
+    assert.strictEqual(held.code, 0)
+    assert.deepStrictEqual(held.scenarios.map(({ name, verdict }: { name: string; verdict: string }) => [name, verdict]), [
+      ["charged-by-the-dead", "held"]
+    ])
+    const broke = await sim(["scenario", "charged-by-the-dead"], ["charge"])
+    assert.strictEqual(broke.code, 1)
+    assert.match(broke.out, /broke {2}charged-by-the-dead {2}crash_after\n.*\n.*charged once: operation-0: 2 times/)
+  })
+})
+
+describe("mutants", () => {
+  it("finds what was planted, in a copy, and misses it only where nobody looks", async () => {
+    const said = await data(["mutants"])
+    assert.strictEqual(said.code, 0)
+    const short = said.mutants.map(({ engine, found, id, verdict }: Record<string, unknown>) => [id, engine, found, verdict])
+    assert.deepStrictEqual(short, [
+      ["charges-again", "scenario", true, "found"],
+      ["charges-again-swept", "sweep", true, "found"],
+      ["charges-again-blind", "sweep", false, "unseen, as nobody looked"],
+      ["hurries", "swarm", false, "equivalent: no promise says when"]
+    ])
+    assert.isTrue(said.mutants.every(({ runs }: { runs: number }) => runs > 0))
+  })
+})
+
+describe("self-test and explain", () => {
+  it("explain lists faults, invariants, states and scenarios", async () => {
+    const said = await data(["explain"])
+    assert.strictEqual(said.code, 0)
+    assert.property(said.faults, "lost_acknowledgement")
+    assert.include(said.invariants.map(({ name }: { name: string }) => name), "charged once")
+    assert.deepStrictEqual(said.scenarios.map(({ bug }: { bug: string }) => bug), ["charges-again"])
+  })
+})
+
+describe("wrong usage", () => {
+  const asked: ReadonlyArray<readonly [args: ReadonlyArray<string>, answer: RegExp]> = [
+    [["bogus"], /Unknown subcommand/],
+    [["run", "--seeds", "0"], /--seeds/],
+    [["run", "--for", "3x"], /no length of time/],
+    [["run", "--double", "500%"], /no share/],
+    [["replay"], /give either --seed or --plan/],
+    [["replay", "--plan", "/nowhere/x.json"], /cannot be read/],
+    [["scenario", "nope"], /there is no scenario nope; there are: charged-by-the-dead/],
+    [["mutants", "nope"], /there is no planted bug nope/]
+  ]
+
+  it("leaves with 2, and says why", async () => {
+    for (let place = 0; place < asked.length; place += 2) {
+      const pair = asked.slice(place, place + 2)
+      const said = await Promise.all(pair.map(([args]) => sim(args)))
+      said.forEach(({ code, err, out }, index) => {
+        assert.strictEqual(code, 2, pair[index]![0].join(" "))
+        assert.match(out + err, pair[index]![1])
+      })
+    }
+  })
+
+  it("a plan that names what there is not is refused", async () => {
+    const { code, err } = await sim(["replay", "--plan", fileOf("typo.json", { ...plan, holds: ["charged twice"] })])
+    assert.strictEqual(code, 2)
+    assert.match(err, /is no plan:\n {2}there is no invariant "charged twice"/)
+  })
+
+  it("help leaves with 0", async () => assert.strictEqual((await sim(["run", "--help"])).code, 0))
+})

@@ -1,0 +1,27 @@
+/** The toy as a harness of the command line. `TOY_BUGS` says what is planted in it, `TOY_LOUD` lets it tell of each run. */
+import type { Harness } from "../../src/sim/cli/Harness.ts"
+import type { Simulate } from "../../src/sim/Run.ts"
+import { type Bug, toy } from "./toy.ts"
+
+const bugs = (process.env["TOY_BUGS"] ?? "").split(",").filter(Boolean) as ReadonlyArray<Bug>
+
+const simulate = toy(...bugs)
+
+const loud: Simulate = (spec, keep) => {
+  process.stderr.write("a run\n")
+  return simulate(spec, keep)
+}
+
+export const harness: Harness = {
+  simulate: process.env["TOY_LOUD"] === undefined ? simulate : loud,
+  invariants: [
+    { name: "charged once", promise: "An operation is charged once, however often it is tried." },
+    { name: "stored once", promise: "What is stored is not forgotten." },
+    { name: "first come, first served", promise: "The first operation is done by the first worker." },
+    { name: "every operation ends", promise: "Every operation is stored in the end." }
+  ],
+  quotas: [
+    { state: "takeover", meaning: "a worker takes over what a dead one held", within: 20 },
+    { state: "never seen", meaning: "nothing reaches it", within: 1_000 }
+  ]
+}
