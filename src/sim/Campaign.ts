@@ -9,8 +9,8 @@ import type { Shrunk } from "./Shrink.ts"
 /** A named state that enough runs have to pass through. */
 export interface Quota {
   readonly state: string
-  /** So many runs of a swarm are expected to reach it. With fewer, it is not due yet. */
-  readonly within: number
+  /** Of a thousand runs of a swarm, how many have to pass through it. */
+  readonly perThousand: number
 }
 
 /** What is added up of a run. */
@@ -23,6 +23,13 @@ export interface Failure {
   readonly spec: Spec
   readonly invariant: string
   readonly detail: string
+}
+
+/** All that broke one invariant, as far as it is remembered. */
+export interface Broken {
+  readonly invariant: string
+  readonly count: number
+  readonly first: ReadonlyArray<Failure>
 }
 
 /** Two runs of one spec that were not alike. */
@@ -78,7 +85,7 @@ export class Tally {
   }
 
   /** How many runs broke each invariant first, and the first of these runs. */
-  get failuresByInvariant(): ReadonlyArray<{ readonly invariant: string; readonly count: number; readonly first: ReadonlyArray<Failure> }> {
+  get failuresByInvariant(): ReadonlyArray<Broken> {
     return [...this.failures].toSorted(byName).map(([invariant, { count, first }]) => ({ invariant, count, first }))
   }
 
@@ -97,12 +104,13 @@ export class Tally {
 
   /** Every state that is asked for or was seen, and how many runs passed through it. */
   quotas(quotas: ReadonlyArray<Quota>): ReadonlyArray<Reached> {
-    const asked = quotas.map(({ state, within }): Reached => {
+    const asked = quotas.map(({ perThousand, state }): Reached => {
       const count = this.reached.get(state) ?? 0
-      return { state, count, within, verdict: count > 0 ? "reached" : this.runs < within ? "not due" : "missed" }
+      const due = Math.floor(this.runs * perThousand / 1_000)
+      return { state, count, due, verdict: count < due ? "missed" : count > 0 ? "reached" : "not due" }
     })
     const others = [...this.reached].filter(([state]) => !quotas.some((quota) => quota.state === state)).toSorted(byName)
-    return [...asked, ...others.map(([state, count]): Reached => ({ state, count, within: null, verdict: "reached" }))]
+    return [...asked, ...others.map(([state, count]): Reached => ({ state, count, due: 0, verdict: "reached" }))]
   }
 
   private fail(failure: Failure): void {
@@ -118,8 +126,8 @@ export class Tally {
 export interface Reached {
   readonly state: string
   readonly count: number
-  /** Null: nobody asked for it. */
-  readonly within: number | null
+  /** How many runs had to. */
+  readonly due: number
   readonly verdict: "reached" | "not due" | "missed"
 }
 

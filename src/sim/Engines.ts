@@ -124,7 +124,9 @@ const keep = { occasions: true } as const
 const sweep = (base: string): Wave => ({
   jobs: workloads("sweep", base).map((spec) => ({ spec, keep })),
   next: (clean) => ({
-    jobs: clean.flatMap(({ occasions, spec }) => faultsAt(occasions).map((fault) => ({ spec: { ...spec, faults: [fault] } })))
+    jobs: clean.flatMap(({ occasions, spec }) =>
+      faultsAt(occasions).map((fault) => ({ spec: { ...spec, faults: [fault] } }))
+    )
   })
 })
 

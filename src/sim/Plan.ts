@@ -1,12 +1,12 @@
 /**
- * A run written down: faults and schedule deviations in logical coordinates, and what is expected of it. Unlike a seed it
- * survives changes of the code around it, and it says when it no longer does.
+ * A run written down: faults and schedule deviations in logical coordinates, and what is expected of it. Unlike a seed
+ * it survives changes of the code around it, and it says when it no longer does.
  */
 import { Result, Schema, Struct } from "effect"
 import { decodeBody } from "../domain/Decode.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { parse } from "../domain/StrictJson.ts"
-import { type Fault, type FaultKind, faultKinds } from "./Faults.ts"
+import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
 import type { Run, Spec } from "./Run.ts"
 import type { Deviation } from "./Schedule.ts"
 
@@ -54,7 +54,9 @@ const SpecEntry = Schema.Struct({
 
 export const Plan = Schema.Struct({
   version: Schema.Literal(1),
-  name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,79}$/, { message: "must be words joined by dashes" })),
+  name: Schema.String.check(
+    Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,79}$/, { message: "must be words joined by dashes" })
+  ),
   /** For people: what happens here, and why it matters. */
   comment: Schema.String,
   spec: SpecEntry,
@@ -121,7 +123,7 @@ export const judge = (plan: Plan, run: Run): Judgement => {
   const broke = run.violations.map(({ detail, id, invariant }) => `${invariant}: ${id}: ${detail}`)
   if (broke.length > 0) return { verdict: "broke", findings: broke }
   const stale = [
-    ...run.unused.faults.map((fault) => `no occasion for ${fault.kind} at ${fault.actor}/${fault.label}/${fault.index}`),
+    ...run.unused.faults.map((fault) => `no occasion for ${fault.kind} at ${nameOf(fault)}`),
     ...run.unused.deviations.map(({ chosen, head }) => `no occasion for ${chosen} to go before ${head}`)
   ]
   if (stale.length > 0) return { verdict: "stale", findings: stale }

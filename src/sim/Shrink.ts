@@ -108,7 +108,8 @@ class Search {
       const names = new Set(unused.map((item) => JSON.stringify(item)))
       return (all ?? []).filter((item) => !names.has(JSON.stringify(item)))
     }
-    this.best = { spec: { ...spec, faults: left(spec.faults, faults), deviations: left(spec.deviations, deviations) }, run }
+    const smaller = { ...spec, faults: left(spec.faults, faults), deviations: left(spec.deviations, deviations) }
+    this.best = { spec: smaller, run }
     return true
   }
 
@@ -164,7 +165,8 @@ const fewerLives = (search: Search) => {
     if (!search.faults.includes(fault)) continue
     const spec = { ...search.spec, faults: search.faults.filter((other) => other !== fault) }
     if (search.take(withoutLife(spec, fault.actor))) continue
-    search.take({ ...spec, faults: spec.faults.map((other) => isLater(other, fault) ? { ...other, index: other.index - 1 } : other) })
+    const earlier = (other: Fault): Fault => isLater(other, fault) ? { ...other, index: other.index - 1 } : other
+    search.take({ ...spec, faults: spec.faults.map(earlier) })
   }
 }
 
@@ -203,7 +205,8 @@ const otherPlaces = (search: Search, shape: Shape) => {
   const wanted = new Set(faults.map(({ kind, label }) => `${kind} ${label}`))
   for (const before of [[], ...faults.map((fault) => [fault])]) {
     if (before.length >= faults.length) return
-    const places = search.places({ ...spec, shape, faults: before }).filter(({ kind, label }) => wanted.has(`${kind} ${label}`))
+    const isWanted = ({ kind, label }: Fault): boolean => wanted.has(`${kind} ${label}`)
+    const places = search.places({ ...spec, shape, faults: before }).filter(isWanted)
     const step = Math.max(1, places.length / placesMax)
     for (let place = 0; place < places.length; place += step) {
       if (search.take({ ...spec, shape, faults: [...before, places[Math.floor(place)]!] })) return

@@ -3,7 +3,7 @@ import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
 import type { Run } from "./Run.ts"
 import type { TraceEvent } from "./Trace.ts"
 
-export type LaneKind = "client" | "process" | "world" | "store" | "queue" | "provider" | "index"
+export type LaneKind = "client" | "gate" | "process" | "world" | "store" | "queue" | "provider" | "index"
 
 export interface Lane {
   readonly name: string
@@ -60,9 +60,15 @@ export const timeline = (run: Run, { promises }: TimelineOptions): Timeline => {
   const place = new Map(lanes.map(({ name }, index) => [name, index]))
   const faults = faultsOf(events, run.fired)
   const moments = events.map((event, index): Moment => {
-    const peer = isTraffic(event) ? place.get(peerOf(event.label)) ?? null : null
     const { actor, at, detail, kind, label, step } = event
-    return { at, step, lane: place.get(nameIn(actor))!, peer, actor, kind, label, detail, fault: faults.get(index) ?? null }
+    const struck = faults.get(index)
+    if (struck !== undefined) {
+      const lane = place.get(nameIn(struck.actor)) ?? place.get(nameIn(actor))!
+      const where = `${struck.label}, number ${struck.index}`
+      return { at, step, lane, peer: null, actor: struck.actor, kind, label: struck.kind, detail: where, fault: struck.kind }
+    }
+    const peer = isTraffic(event) ? place.get(peerOf(event.label)) ?? null : null
+    return { at, step, lane: place.get(nameIn(actor))!, peer, actor, kind, label, detail, fault: null }
   })
   const last = moments.at(-1)
   const broken = run.violations.map(({ detail, id, invariant }) => ({
@@ -87,9 +93,10 @@ const isTraffic = ({ kind }: TraceEvent): boolean => kind === "arrive" || kind =
 
 /** By what a label begins with. Whatever else is asked is asked of the database. */
 const peers: ReadonlyArray<readonly [RegExp, string, LaneKind]> = [
-  [/^(queue|hint|deliver)/, "queue", "queue"],
-  [/^(provider|extract|embed)/, "provider", "provider"],
-  [/^(vectors?|index)\b/, "vector index", "index"],
+  [/^client\./, "gate", "gate"],
+  [/^queue\./, "queue", "queue"],
+  [/^provider\./, "provider", "provider"],
+  [/^(vectors|index)\./, "vector index", "index"],
   [/^/, "store", "store"]
 ]
 
@@ -98,7 +105,7 @@ const peerOf = (label: string): string => peers.find(([pattern]) => pattern.test
 /** `worker-1#2` is an incarnation of `worker-1`. */
 const nameIn = (actor: string): string => actor.replace(/#\d+$/, "")
 
-const laneKinds: ReadonlyArray<LaneKind> = ["client", "process", "world", "store", "queue", "provider", "index"]
+const laneKinds: ReadonlyArray<LaneKind> = ["client", "gate", "process", "world", "store", "queue", "provider", "index"]
 
 const kindOf = (name: string): LaneKind =>
   name === "world" ? "world" : name.startsWith("client") ? "client" : "process"
@@ -118,13 +125,13 @@ const lanesOf = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<Lane> => {
 }
 
 /** Which events are faults: those that name the next fault that fired. */
-const faultsOf = (events: ReadonlyArray<TraceEvent>, fired: ReadonlyArray<Fault>): ReadonlyMap<number, FaultKind> => {
-  const found = new Map<number, FaultKind>()
+const faultsOf = (events: ReadonlyArray<TraceEvent>, fired: ReadonlyArray<Fault>): ReadonlyMap<number, Fault> => {
+  const found = new Map<number, Fault>()
   let next = 0
   events.forEach(({ detail, kind, label }, index) => {
     const fault = fired[next]
-    if (fault === undefined || kind !== "note" || !`${label} ${detail}`.includes(fault.kind)) return
-    found.set(index, fault.kind)
+    if (fault === undefined || kind !== "note" || label !== fault.kind || detail !== nameOf(fault)) return
+    found.set(index, fault)
     next++
   })
   return found
@@ -157,7 +164,8 @@ const letterOf = (lane: number): string => String.fromCharCode("A".charCodeAt(0)
 
 /** What everybody wants to know first. */
 export const summary = (run: Run, { broken }: Pick<Timeline, "broken">): ReadonlyArray<string> => [
-  ...broken.flatMap(({ detail, id, invariant, promise }) => [`BROKEN  ${invariant}: ${id}: ${detail}`, `        ${promise}`]),
+  ...broken.flatMap(({ detail, id, invariant, promise }) =>
+    [`BROKEN  ${invariant}: ${id}: ${detail}`, `        ${promise}`]),
   ...(broken.length === 0 ? ["HELD    every invariant"] : []),
   `seed    ${run.spec.seed} (${run.spec.engine})`,
   `ended   after ${run.virtualMs.toFixed(3)} ms and ${run.steps} steps, hash ${run.hash}`,
@@ -174,9 +182,11 @@ const lines = ({ lanes, lives }: Timeline, moments: ReadonlyArray<Moment>): Read
     const up = alive(index)
     const cells = lanes.map(({ kind }, lane) => cell(moment, lane, kind, up.has(lane)))
     const place = `${moment.at.toFixed(3).padStart(12)} ${String(moment.step).padStart(7)}  ${cells.join(" ")}`
-    const words = [moment.kind, moment.label, moment.detail].filter(Boolean).join(" ")
+    const kind = moment.fault === null ? moment.kind : "fault"
+    const words = [kind, moment.label, moment.detail].filter(Boolean).join(" ")
     const line = `${place}  ${moment.fault !== null || moment.kind === "violation" ? "!! " : ""}${words}`
-    return gap < gapMs ? [line] : [`${"".padStart(20)}  ${lanes.map(() => ":").join(" ")}  ${(gap / 1_000).toFixed(1)} s later`, line]
+    if (gap < gapMs) return [line]
+    return [`${"".padStart(20)}  ${lanes.map(() => ":").join(" ")}  ${(gap / 1_000).toFixed(1)} s later`, line]
   })
 }
 

@@ -112,11 +112,16 @@ describe("a tally", () => {
 
   it("holds a state to its quota only once there were enough runs", () => {
     const tally = tallied(run({ reached: ["seen"] }), run({ reached: ["seen", "extra"] }))
-    const within = (state: string, within: number) => ({ state, within })
-    const found = tally.quotas([within("seen", 1), within("rare", 3), within("never", 2)])
-    assert.deepStrictEqual(found.map(({ count, state, verdict }) => `${state} ${count} ${verdict}`), [
-      "seen 2 reached", "rare 0 not due", "never 0 missed", "extra 1 reached"
+    const found = tally.quotas([
+      { state: "seen", perThousand: 1_000 },
+      { state: "rare", perThousand: 499 },
+      { state: "never", perThousand: 500 },
+      { state: "extra", perThousand: 1_000 }
     ])
+    assert.deepStrictEqual(found.map(({ count, due, state, verdict }) => `${state} ${count}/${due} ${verdict}`), [
+      "seen 2/2 reached", "rare 0/0 not due", "never 0/1 missed", "extra 1/2 missed"
+    ])
+    assert.deepStrictEqual(tally.quotas([]).map(({ state }) => state), ["extra", "seen"])
   })
 
   it("counts distinct states, faults by kind and what never struck", () => {

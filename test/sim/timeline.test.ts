@@ -76,7 +76,7 @@ describe("as text", () => {
     ])
     const crash = lines.find((line) => line.endsWith("crash"))
     assert.match(crash ?? "", / X \. \. +crash$/)
-    assert.isTrue(lines.some((line) => line.includes("!! note fault crash_after at charge")))
+    assert.isTrue(lines.some((line) => line.includes("!! fault crash_after charge, number 0")))
     assert.isTrue(lines.some((line) => / o \. \. +spawn worker-1$/.test(line)))
   })
 

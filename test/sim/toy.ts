@@ -153,7 +153,7 @@ class Bank {
       const kind = this.healed ? null : this.faults.strike(point, kinds)
       if (kind !== null) {
         this.fired.push({ ...point, kind })
-        kernel.mark(worker, "note", "fault", `${kind} at ${label}`)
+        kernel.mark(kernel.world, "note", kind, Faults.nameOf(point))
       }
       if (kind === "crash_before") return this.crash(name, worker)
       if (kind === "lost_before_send") return this.statement(worker, name, label, kinds, done)

@@ -21,7 +21,7 @@ export const harness: Harness = {
     { name: "every operation ends", promise: "Every operation is stored in the end." }
   ],
   quotas: [
-    { state: "takeover", meaning: "a worker takes over what a dead one held", within: 20 },
-    { state: "never seen", meaning: "nothing reaches it", within: 1_000 }
+    { state: "takeover", meaning: "a worker takes over what a dead one held", perThousand: 50 },
+    { state: "never seen", meaning: "nothing reaches it", perThousand: 1 }
   ]
 }

@@ -13,8 +13,8 @@ import { scenarioCommand } from "./Scenario.ts"
 const sim = (place: Place) =>
   Command.make("sim").pipe(
     Command.withDescription(
-      "Runs the service in a world that is out to get it, from one seed. Leaves with 0: all held, 1: an invariant failed, " +
-        "2: wrong usage, 3: the harness cannot be trusted (see explain)"
+      "Runs the service in a world that is out to get it, from one seed. Leaves with 0: all held, " +
+        "1: an invariant failed, 2: wrong usage, 3: the harness cannot be trusted (see explain)"
     ),
     Command.withSubcommands([
       runCommand(place),

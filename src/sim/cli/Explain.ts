@@ -34,7 +34,7 @@ const explain = Effect.fnUntraced(function*(place: Place, asJson: boolean) {
     "",
     ...table("invariants", invariants.map(({ name, promise }) => [name, promise])),
     "",
-    ...table("states to reach", quotas.map(({ meaning, state, within }) => [state, `${meaning} (within ${within} runs)`])),
+    ...table("states to reach", quotas.map(({ meaning, perThousand, state }) => [state, `${meaning} (${perThousand} of 1,000 runs)`])),
     "",
     ...table("scenarios", scenarios.map(({ comment, name }) => [name, comment])),
     "",

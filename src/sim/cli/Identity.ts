@@ -24,7 +24,8 @@ export const bySeed = ({ command }: Pick<Place, "command">, spec: Spec, verb = "
   return `${command} ${verb} --seed ${quoted(seed)} --engine ${engine}`
 }
 
-export const byPlan = ({ command }: Pick<Place, "command">, file: string): string => `${command} replay --plan ${quoted(file)}`
+export const byPlan = ({ command }: Pick<Place, "command">, file: string): string =>
+  `${command} replay --plan ${quoted(file)}`
 
 /** As one word of a shell. */
 export const quoted = (word: string): string => /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

@@ -59,7 +59,8 @@ const mutants = Effect.fnUntraced(function*(place: Place, { ids, json, parallel 
   if (unknown.length > 0) return yield* new WrongUsage({ message: `there is no planted bug ${unknown.join(", ")}` })
   const orphan = scenarios.find(({ bug }) => bug !== undefined && !all.some(({ id }) => id === bug))
   if (orphan !== undefined) {
-    return yield* new WrongUsage({ message: `scenario ${orphan.name} waits for the planted bug ${orphan.bug}, which is not there` })
+    const message = `scenario ${orphan.name} waits for the planted bug ${orphan.bug}, which is not there`
+    return yield* new WrongUsage({ message })
   }
   const chosen = all.filter(({ id }) => ids.length === 0 || ids.includes(id))
   const reports: Array<MutantReport> = []
@@ -67,13 +68,14 @@ const mutants = Effect.fnUntraced(function*(place: Place, { ids, json, parallel 
     const order = new Map(chosen.map(({ id }, index) => [id, index]))
     const sorted = reports.toSorted((one, other) => order.get(one.id)! - order.get(other.id)!)
     const data = { commit: commit(place), mutants: sorted }
-    return finish(json, data, [...sorted.map(line), "", totals(sorted, chosen.length)], sorted.every(({ ok }) => ok) ? 0 : 1)
+    const lines = [...sorted.map(line), "", totals(sorted, chosen.length)]
+    return finish(json, data, lines, sorted.every(({ ok }) => ok) ? 0 : 1)
   })
   yield* Effect.forEach(chosen, (mutant) => {
     const named = scenarios.filter(({ bug }) => bug === mutant.id).map(({ name }) => name)
     return judged(place, mutant, named).pipe(Effect.map((report) => reports.push(report)), Effect.scoped)
   }, { concurrency: parallel, discard: true }).pipe(
-    withProgress(() => `${reports.length} of ${chosen.length} planted bugs, ${reports.filter(({ ok }) => !ok).length} not as they should be`),
+    withProgress(() => totals(reports, chosen.length)),
     Effect.onInterrupt(() => conclude)
   )
   yield* conclude
@@ -97,7 +99,8 @@ const judged = Effect.fnUntraced(function*(place: Place, mutant: Mutant, scenari
 })
 
 /** What is said of it, and whether that was to be expected. */
-const verdictOf = ({ blind, invariants = [], verdict }: Mutant, { invariant }: Outcome): [verdict: string, ok: boolean] => {
+const verdictOf = (mutant: Mutant, { invariant }: Outcome): [verdict: string, ok: boolean] => {
+  const { blind, invariants = [], verdict } = mutant
   if (blind !== undefined) {
     return invariant === null ? ["unseen, as nobody looked", true] : [`seen by ${invariant}, though blind`, false]
   }
@@ -158,7 +161,8 @@ const ask = <S extends Schema.ConstraintDecoder<unknown>>(main: string, args: Re
 
 const line = ({ breaks, engine, id, ok, runs, seconds, verdict }: MutantReport): string => {
   const state = (ok ? paint.green : paint.red)(ok ? "ok  " : "RED ")
-  return `${state}${id.padEnd(36)} ${engine.padEnd(8)} ${String(runs).padStart(7)} runs ${seconds.toFixed(1).padStart(6)} s  ${verdict}\n      ${paint.dim(breaks)}`
+  const effort = `${String(runs).padStart(7)} runs ${seconds.toFixed(1).padStart(6)} s`
+  return `${state}${id.padEnd(36)} ${engine.padEnd(8)} ${effort}  ${verdict}\n      ${paint.dim(breaks)}`
 }
 
 const totals = (reports: ReadonlyArray<MutantReport>, all: number): string => {

@@ -19,8 +19,12 @@ export interface Pool {
 }
 
 /** Threads that end with the scope, whatever they are doing. */
-export const make = Effect.fnUntraced(function*(module: URL, count: number): Effect.fn.Return<Pool, never, Scope.Scope> {
-  const threads = yield* Effect.forEach(Array.from({ length: count }, (_, number) => number), (number) => start(module, number))
+export const make = Effect.fnUntraced(function*(
+  module: URL,
+  count: number
+): Effect.fn.Return<Pool, never, Scope.Scope> {
+  const numbers = Array.from({ length: count }, (_, number) => number)
+  const threads = yield* Effect.forEach(numbers, (number) => start(module, number))
   const each = <T extends Task>(tasks: ReadonlyArray<T>) => {
     const answers: Array<AnswerTo<T>> = []
     let next = 0

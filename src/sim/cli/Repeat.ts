@@ -62,7 +62,8 @@ export const readPlan = Effect.fnUntraced(function*(file: string | URL, harness:
     states: harness.quotas.map(({ state }) => state)
   })
   if (Result.isFailure(found) || problems.length > 0) {
-    return yield* new WrongUsage({ message: [`${shown} is no plan:`, ...problems.map((problem) => `  ${problem}`)].join("\n") })
+    const message = [`${shown} is no plan:`, ...problems.map((problem) => `  ${problem}`)].join("\n")
+    return yield* new WrongUsage({ message })
   }
   return found.success
 })

@@ -120,8 +120,9 @@ const shrink = Effect.fnUntraced(function*(place: Place, options: Source & {
     withProgress(() => "looking for less that breaks the same")
   )
   if (shrunk === null) {
-    const held = first.violations.length === 0 ? "nothing broke" : `${first.violations[0]!.invariant} broke, not ${invariant}`
-    return yield* finish(options.json, { ...factsOf(first), shrunk: null }, [held], first.violations.length === 0 ? 0 : 1)
+    const [other] = first.violations
+    const words = other === undefined ? "nothing broke" : `${other.invariant} broke, not ${invariant}`
+    return yield* finish(options.json, { ...factsOf(first), shrunk: null }, [words], other === undefined ? 0 : 1)
   }
   const run = yield* thread.ask({ _tag: "Run", spec: shrunk.spec, keep: { trace: true } })
   const files = yield* writeFailure(place, harness, {
@@ -131,10 +132,11 @@ const shrink = Effect.fnUntraced(function*(place: Place, options: Source & {
   const broken = run.violations.map((one) => ({ ...one, promise: promisesOf(harness).get(one.invariant) ?? "" }))
   const faults = shrunk.spec.faults?.length ?? run.fired.length
   const deviations = shrunk.spec.deviations?.length ?? 0
+  const before = `${plural(from.faults, "fault")} and ${plural(from.deviations, "deviation")}`
   yield* finish(options.json, { ...factsOf(run), invariant, isPlan, finished, runs, from, faults, deviations, files }, [
     ...summary(run, { broken }),
     isPlan
-      ? `shrunk  from ${plural(from.faults, "fault")} and ${plural(from.deviations, "deviation")} to ${faults} and ${deviations}, in ${runs} runs`
+      ? `shrunk  from ${before} to ${faults} and ${deviations}, in ${runs} runs`
       : "shrunk  not at all: only the seed repeats it, faults and deviations written down do not",
     ...(finished ? [] : ["        there was no time to look for less"]),
     paint.dim(`commit  ${commit(place) ?? "unknown"}`),

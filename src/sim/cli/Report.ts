@@ -1,5 +1,5 @@
 /** What a campaign says at its end: as data, and for people. */
-import { boundOf, type Mismatch, type Reached, type Tally } from "../Campaign.ts"
+import { boundOf, type Mismatch, type Quota, type Reached, type Tally } from "../Campaign.ts"
 import type { FaultKind } from "../Faults.ts"
 import type { Harness } from "./Harness.ts"
 import { type Parting, partingWords } from "./Repeat.ts"
@@ -17,7 +17,12 @@ export interface ViolationReport {
   /** Command lines, the best first. */
   readonly repeat: ReadonlyArray<string>
   /** What is left of it, when it was shrunk. */
-  readonly shrunk: { readonly faults: number; readonly deviations: number; readonly operations: number; readonly runs: number } | null
+  readonly shrunk: {
+    readonly faults: number
+    readonly deviations: number
+    readonly operations: number
+    readonly runs: number
+  } | null
   readonly files: { readonly plan: string; readonly text: string; readonly page: string } | null
 }
 
@@ -86,10 +91,13 @@ export const report = ({ harness, seconds, tally, ...rest }: ReportOptions): Rep
   faults: tally.faultCounts,
   faultsUnseen: tally.faultsUnseen,
   outcomes: tally.outcomeCounts,
-  quotas: tally.quotas(harness.quotas)
+  // They are about the swarm: other engines look elsewhere.
+  quotas: tally.quotas(rest.engine === "swarm" ? harness.quotas : harness.quotas.map(notDue))
 })
 
 const errorsMax = 5
+
+const notDue = (quota: Quota): Quota => ({ ...quota, perThousand: 0 })
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits))
 
@@ -109,7 +117,8 @@ export interface Paint {
 
 export const lines = (report: Report, paint: Paint): ReadonlyArray<string> => [
   ...report.violations.flatMap((violation) => [...violationLines(violation, report.commit, paint), ""]),
-  ...report.errors.flatMap(({ message, seed }) => [paint.red(`The simulation itself failed at seed ${seed}`), indented(message), ""]),
+  ...report.errors.flatMap(({ message, seed }) =>
+    [paint.red(`The simulation itself failed at seed ${seed}`), indented(message), ""]),
   ...report.mismatches.flatMap((mismatch) => [...mismatchLines(mismatch, paint), ""]),
   ...table("faults", Object.entries(report.faults).map(([kind, times]) => [kind, number(times)])),
   ...(report.faultsUnseen.length === 0 ? [] : [paint.dim(`never struck: ${report.faultsUnseen.join(", ")}`)]),
@@ -122,10 +131,11 @@ export const lines = (report: Report, paint: Paint): ReadonlyArray<string> => [
 ]
 
 const totals = (report: Report, paint: Paint): ReadonlyArray<string> => {
-  const { bound, doubles, failed, mismatches, runs, runsPerSecond, seconds, states, threads, virtualHours, virtualOverWall } = report
+  const { bound, doubles, failed, mismatches, runs, runsPerSecond, states, threads, virtualHours, virtualOverWall } = report
+  const seconds = report.seconds.toFixed(1)
   const whole = report.interrupted ? ", interrupted" : report.exhausted ? ", all there are" : ""
   return [
-    `${number(runs)} runs of ${report.engine} in ${seconds.toFixed(1)} s on ${threads} threads${whole}: ${runsPerSecond} a second`,
+    `${number(runs)} runs of ${report.engine} in ${seconds} s on ${plural(threads, "thread")}${whole}: ${runsPerSecond} a second`,
     `${virtualHours} virtual hours (${number(virtualOverWall)} times as fast as time), ${number(states)} distinct states`,
     `${number(doubles)} runs done twice, ${mismatches.length} of them unlike`,
     paint.dim(`commit ${report.commit ?? "unknown"}, seed base ${report.seedBase}`),
@@ -156,10 +166,9 @@ const mismatchLines = ({ parted, spec }: MismatchReport, paint: Paint): Readonly
   ...partingWords(parted).map((words) => `  ${words}`)
 ]
 
-const quotaRow = ({ count, state, verdict, within }: Reached, paint: Paint): ReadonlyArray<string> => {
-  if (verdict === "missed") return [paint.red(state), paint.red(`0, not once in ${number(within ?? 0)} runs`)]
-  if (verdict === "not due") return [state, paint.dim(`0, due within ${number(within ?? 0)} runs`)]
-  return [state, number(count)]
+const quotaRow = ({ count, due, state, verdict }: Reached, paint: Paint): ReadonlyArray<string> => {
+  if (verdict === "missed") return [paint.red(state), paint.red(`${number(count)}, but ${number(due)} were due`)]
+  return [state, verdict === "not due" ? paint.dim("0, none due yet") : number(count)]
 }
 
 export const table = (title: string, rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {

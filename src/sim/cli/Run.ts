@@ -75,7 +75,10 @@ const flags = {
     Flag.withDescription("An invariant that is not looked at, to show that somebody would miss it"),
     Flag.atLeast(0)
   ),
-  out: Flag.String("out").pipe(Flag.withDescription("The folder for what failures leave behind"), Flag.withDefault(defaultFolder)),
+  out: Flag.String("out").pipe(
+    Flag.withDescription("The folder for what failures leave behind"),
+    Flag.withDefault(defaultFolder)
+  ),
   json
 }
 
@@ -146,7 +149,13 @@ const bare = (place: Place, harness: Harness, tally: Tally): ReadonlyArray<Viola
   })
 
 /** What broke, each bug once, as small as it gets, and written down. */
-const smallest = Effect.fnUntraced(function*(place: Place, harness: Harness, pool: Pool.Pool, tally: Tally, folder: string) {
+const smallest = Effect.fnUntraced(function*(
+  place: Place,
+  harness: Harness,
+  pool: Pool.Pool,
+  tally: Tally,
+  folder: string
+) {
   const failures = tally.failuresByInvariant.flatMap(({ first }) => first)
   const searches = failures.map(({ invariant, spec }) =>
     ({ _tag: "Shrink", spec, invariant, runs: 2_000, seconds: shrinkSeconds }) as const)
@@ -160,9 +169,8 @@ const smallest = Effect.fnUntraced(function*(place: Place, harness: Harness, poo
     const { detail, index, invariant, spec } = failure
     const count = tally.failuresByInvariant.find((one) => one.invariant === invariant)?.count ?? 1
     const seedLine = bySeed(place, spec)
-    const known = {
-      invariant, promise: promisesOf(harness).get(invariant) ?? "", detail, runs: count, index, seed: spec.seed, engine: spec.engine
-    }
+    const promise = promisesOf(harness).get(invariant) ?? ""
+    const known = { invariant, promise, detail, runs: count, index, seed: spec.seed, engine: spec.engine }
     if (shrunk === null) return { ...known, repeat: seedLine === null ? [] : [seedLine], shrunk: null, files: null }
     const [whole] = yield* pool.each([{ _tag: "Run", spec: shrunk.spec, keep: { trace: true } } as const])
     const foundBy = seedLine ?? `the ${spec.engine} of ${spec.seed}`

@@ -80,7 +80,8 @@ const scenario = Effect.fnUntraced(function*(place: Place, { json, names }: {
     } satisfies ScenarioReport
   })).pipe(withProgress(() => `${chosen.length} scenarios`))
   const data = { commit: commit(place), scenarios: reports }
-  yield* finish(json, data, [...reports.flatMap(scenarioLines), paint.dim(`commit ${data.commit ?? "unknown"}`)], codeOf(reports))
+  const lines = [...reports.flatMap(scenarioLines), paint.dim(`commit ${data.commit ?? "unknown"}`)]
+  yield* finish(json, data, lines, codeOf(reports))
 })
 
 const fileOf = ({ root, scenarios }: Place, name: string): string =>
@@ -91,9 +92,12 @@ const codeOf = (reports: ReadonlyArray<ScenarioReport>): number => {
   return codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0
 }
 
-const scenarioLines = ({ comment, findings, fired, name, repeat, verdict }: ScenarioReport): ReadonlyArray<string> => [
-  `${verdict === "held" ? paint.green("held") : paint.red(verdict)}  ${paint.bold(name)}  ${fired.map(({ kind }) => kind).join(", ")}`,
-  `      ${paint.dim(comment)}`,
-  ...findings.map((finding) => `      ${paint.red(finding)}`),
-  ...(verdict === "held" ? [] : [`      repeat: ${repeat}`])
-]
+const scenarioLines = ({ comment, findings, fired, name, repeat, verdict }: ScenarioReport): ReadonlyArray<string> => {
+  const state = verdict === "held" ? paint.green("held") : paint.red(verdict)
+  return [
+    `${state}  ${paint.bold(name)}  ${fired.map(({ kind }) => kind).join(", ")}`,
+    `      ${paint.dim(comment)}`,
+    ...findings.map((finding) => `      ${paint.red(finding)}`),
+    ...(verdict === "held" ? [] : [`      repeat: ${repeat}`])
+  ]
+}

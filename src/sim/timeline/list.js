@@ -13,7 +13,8 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
   let selected = 0
 
   const x = (lane) => lane * column + column / 2 + 4
-  const aliveIn = (moment) => new Set(lives.filter(({ from, to }) => from <= moment && to >= moment).map(({ lane }) => lane))
+  const aliveIn = (moment) =>
+    new Set(lives.filter(({ from, to }) => from <= moment && to >= moment).map(({ lane }) => lane))
 
   const graph = (index) => {
     const { fault, kind, lane, peer } = moments[index]
@@ -40,7 +41,7 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
     const index = shown[place]
     const { actor, at, detail, fault, kind, label, step } = moments[index]
     const gap = place === 0 ? 0 : at - moments[shown[place - 1]].at
-    const state = fault !== null ? "is-fault" : kind === "violation" ? "is-violation" : kind === "crash" ? "is-crash" : ""
+    const state = fault !== null ? "is-fault" : kind === "violation" || kind === "crash" ? `is-${kind}` : ""
     return html(
       "div",
       {
@@ -70,7 +71,8 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
     const first = Math.max(0, Math.floor(rows.scrollTop / rowHeight) - 8)
     const last = Math.min(shown.length, first + Math.ceil(rows.clientHeight / rowHeight) + 16)
     const seen = Array.from({ length: Math.max(0, last - first) }, (_, offset) => row(first + offset))
-    canvas.replaceChildren(...seen, ...(shown.length === 0 ? [html("p", { class: "empty" }, "No moment is like that.")] : []))
+    const nothing = shown.length === 0 ? [html("p", { class: "empty" }, "No moment is like that.")] : []
+    canvas.replaceChildren(...seen, ...nothing)
   }
 
   rows.addEventListener("scroll", draw, { passive: true })
@@ -93,7 +95,8 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
       if (place >= 0) {
         const y = place * rowHeight
         const { clientHeight, scrollTop } = rows
-        if (y < scrollTop + 2 * rowHeight || y > scrollTop + clientHeight - 3 * rowHeight) rows.scrollTop = y - clientHeight / 2
+        const isSeen = y >= scrollTop + 2 * rowHeight && y <= scrollTop + clientHeight - 3 * rowHeight
+        if (!isSeen) rows.scrollTop = y - clientHeight / 2
       }
       draw()
     }
@@ -122,8 +125,9 @@ const linkBetween = (own, peer, y, kind, stroke) => {
   const [from, to] = kind === "arrive" ? [own, peer] : [peer, own]
   const tip = to - Math.sign(to - from) * (kind === "arrive" ? 1 : 5)
   const back = Math.sign(from - to) * 5
+  const dashes = { "stroke-width": 1.4, "stroke-dasharray": kind === "arrive" ? null : "3 2" }
   return [
-    svg("line", { x1: from, x2: tip, y1: y, y2: y, stroke, "stroke-width": 1.4, "stroke-dasharray": kind === "arrive" ? null : "3 2" }),
+    svg("line", { x1: from, x2: tip, y1: y, y2: y, stroke, ...dashes }),
     svg("path", { d: `M${tip},${y}l${back},-3.6v7.2z`, fill: stroke })
   ]
 }

@@ -34,8 +34,10 @@ export const overview = ({ lanes, lives, moments }, { onSelect }) => {
   const rails = () =>
     lanes.map(({ kind, name }, lane) => [
       svg("text", { class: "name", x: left - 10, y: y(lane) + 4, "text-anchor": "end" }, name),
-      kind === "process" || kind === "client" ? null : svg("line", { class: "rail", x1: left, x2: left + width(), y1: y(lane), y2: y(lane) })
+      kind === "process" || kind === "client" ? null : rail(y(lane))
     ])
+
+  const rail = (height) => svg("line", { class: "rail", x1: left, x2: left + width(), y1: height, y2: height })
 
   const existence = () =>
     lives.flatMap(({ end, from, lane, name, to }) => {
