@@ -50,6 +50,8 @@ export interface KernelOptions {
   /** Operations that a fiber may do before others may go: `fineBudget`, more, or Infinity for "until it waits". */
   readonly budget?: number
   readonly recorder?: Recorder
+  /** Hears every log line of every process, whether or not anything is recorded. */
+  readonly overhear?: (actor: Actor, level: string, line: string) => void
   /** The wall time at which virtual time begins, in milliseconds. */
   readonly epochMs?: number
 }
@@ -88,6 +90,7 @@ export class Kernel {
   readonly actors = new Set<Actor>()
   private readonly schedule: Schedule
   private readonly recorder: Recorder | null
+  private readonly overhear: KernelOptions["overhear"]
   private readonly future = new EventHeap<Entry>()
   private readonly ready: Array<Entry> = []
   private readonly counts = new Map<string, number>()
@@ -99,11 +102,12 @@ export class Kernel {
   private running = false
   private defect: Error | null = null
 
-  constructor({ budget = fineBudget, epochMs = 1_767_225_600_000, recorder, schedule, seed }: KernelOptions) {
+  constructor({ budget = fineBudget, epochMs = 1_767_225_600_000, overhear, recorder, schedule, seed }: KernelOptions) {
     this.key = root(seed)
     this.schedule = schedule ?? random(this.key.of("schedule"))
     this.budget = budget
     this.recorder = recorder ?? null
+    this.overhear = overhear
     this.epochMs = epochMs
   }
 
@@ -180,7 +184,8 @@ export class Kernel {
 
   /** Remembers something in the trace and in the hash. A log line is only for people. */
   mark(actor: Actor, kind: MarkKind, label: string, detail = ""): void {
-    if (kind !== "log") {
+    if (kind === "log") this.overhear?.(actor, label, detail)
+    else {
       for (const text of [kind, actor.id, label, detail]) this.rolling.text(text)
     }
     this.record(actor, kind, label, detail)

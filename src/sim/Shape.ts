@@ -32,7 +32,7 @@ export const drawShape = (key: Key, engine: string): Shape => {
     const own = at("rate").of(kind)
     if (own.chance(0.5)) rates[kind] = own.of("rate").logUniform(0.001, 0.2)
   }
-  const leaseMs = at("lease").choose([2_000, 5_000, 30_000])
+  const leaseMs = at("lease").choose([2_000, 5_000, 10_000, 30_000])
   return {
     ...standard,
     workers: at("workers").between(1, 4),
@@ -43,7 +43,8 @@ export const drawShape = (key: Key, engine: string): Shape => {
     leaseMs,
     // The ratio to the lease decides which bugs can be seen at all.
     providerMs: Math.round(leaseMs * at("provider").logUniform(0.02, 3)),
-    chaosMs: at("chaos").between(20_000, 120_000),
+    // What happens idly, happens once a lease or so.
+    chaosMs: Math.round(leaseMs * at("chaos").logUniform(3, 15)),
     budget: engine !== "pct" && at("budget").chance(0.1) ? fineBudget : 0,
     rates
   }

@@ -1,0 +1,80 @@
+/** The service of one world: its database, its queue, its model, and the machines on which its programs run, unmodified. */
+import { Context, Layer } from "effect"
+import * as Programs from "../services/Programs.ts"
+import { type ExtractionRequest, Provider } from "../services/Provider.ts"
+import { Queue } from "../services/Queue.ts"
+import { Settings } from "../services/Settings.ts"
+import { SimDatabase } from "./database/SimDatabase.ts"
+import { type AnyMachine, type FleetListener, Machine } from "./Fleet.ts"
+import { HostClock } from "./HostClock.ts"
+import type { Kernel } from "./Kernel.ts"
+import { dimension, SimProvider } from "./ports/SimProvider.ts"
+import { SimQueue } from "./ports/SimQueue.ts"
+import type { Process } from "./Process.ts"
+import type { ApiServices } from "./Requests.ts"
+import type { Shape } from "./Shape.ts"
+import type { SimSettings } from "./SimSettings.ts"
+import type { Strikes } from "./Strikes.ts"
+
+export interface ServiceOptions {
+  readonly kernel: Kernel
+  readonly strikes: Strikes
+  readonly shape: Shape
+  readonly settings: SimSettings
+  readonly listener: FleetListener
+  readonly asked: (request: ExtractionRequest, process: Process) => void
+  readonly answered: (request: ExtractionRequest, process: Process) => void
+  readonly notified: (payload: string) => void
+}
+
+/** What programs need of the world around them. */
+type Ports = ReturnType<SimDatabase["ports"]> extends Context.Context<infer P> ? P | Queue | Provider : never
+
+export class Service {
+  readonly database: SimDatabase
+  readonly queue: SimQueue
+  readonly provider: SimProvider
+  readonly ports: Context.Context<Ports>
+  readonly apis: ReadonlyArray<Machine<ApiServices>>
+  readonly workers: ReadonlyArray<Machine<never>>
+
+  constructor({ answered, asked, kernel, listener, notified, settings, shape, strikes }: ServiceOptions) {
+    const { leaseMs, providerMs } = shape
+    const offsetMs = kernel.key.of("database clock").between(-60_000, 60_000)
+    const clock = new HostClock(kernel, { name: "database", offsetMs })
+    this.database = new SimDatabase({ kernel, strikes, dimension, clock })
+    this.queue = new SimQueue({ kernel, strikes, overhear: notified })
+    this.provider = new SimProvider({
+      kernel,
+      strikes,
+      leaseMs,
+      providerMs,
+      timeoutMs: settings.providerTimeoutMs,
+      patienceMs: settings.retry.rateLimitMaxAgeMs,
+      asked,
+      answered
+    })
+    this.ports = this.database.ports().pipe(
+      Context.add(Queue, this.queue.port),
+      Context.add(Provider, this.provider.port)
+    )
+    const below = Layer.succeedContext(Context.add(this.ports, Settings, settings))
+    const common = { kernel, leaseMs, listener }
+    this.apis = names("api", shape.apis).map((name) =>
+      new Machine<ApiServices>({ ...common, name, layer: () => Layer.provideMerge(Programs.api, below) }))
+    this.workers = names("worker", shape.workers).map((name) =>
+      new Machine<never>({ ...common, name, layer: () => Layer.provide(Programs.worker, below) }))
+  }
+
+  get machines(): ReadonlyArray<AnyMachine> {
+    return [...this.apis, ...this.workers]
+  }
+
+  /** Nobody stands still in the middle of something, and nobody waits for the model. */
+  get quiet(): boolean {
+    return this.provider.inFlight === 0 && this.machines.every(({ process }) => process === null || process.dead || !process.paused)
+  }
+}
+
+const names = (role: string, count: number): ReadonlyArray<string> =>
+  Array.from({ length: Math.max(1, count) }, (_, index) => `${role}-${index + 1}`)

@@ -1,0 +1,77 @@
+/** From a spec to its run: deterministic, synchronous, and alone in its thread. */
+import type { Operation } from "../domain/Operation.ts"
+import * as Faults from "./Faults.ts"
+import { root } from "./Keyed.ts"
+import type { Run, Simulate, Spec } from "./Run.ts"
+import * as Schedule from "./Schedule.ts"
+import { drawShape } from "./Shape.ts"
+import { keeping } from "./Trace.ts"
+import { World } from "./World.ts"
+
+export const simulate: Simulate = (spec, keep = {}) => {
+  const key = root(spec.seed)
+  const shape = { ...drawShape(key, spec.engine), ...spec.shape }
+  const planned = spec.faults === undefined ? null : Faults.planned(spec.faults)
+  const replay = spec.deviations === undefined ? null : Schedule.replay(spec.deviations)
+  const deviations: Array<Schedule.Deviation> = []
+  const schedule = replay ?? scheduleOf(spec)
+  const trace = keeping()
+  const world = new World({
+    seed: spec.seed,
+    shape,
+    schedule: keep.deviations === true ? Schedule.recording(schedule, deviations) : schedule,
+    faults: planned ?? Faults.drawn(key.of("faults"), shape.rates),
+    keepOccasions: keep.occasions === true,
+    blind: spec.blind ?? [],
+    ...(keep.trace === true ? { recorder: trace.record } : {})
+  })
+  world.run()
+  return {
+    spec,
+    shape,
+    ...known(world),
+    unused: { faults: planned?.unused() ?? [], deviations: replay?.unused() ?? [] },
+    trace: trace.events(),
+    deviations
+  }
+}
+
+const known = ({ kernel, observers, service, striker }: World): Pick<
+  Run,
+  "violations" | "steps" | "virtualMs" | "hash" | "fired" | "reached" | "states" | "outcomes" | "occasions"
+> => ({
+  violations: observers.violations,
+  steps: kernel.steps,
+  virtualMs: kernel.now,
+  hash: kernel.hash,
+  fired: striker.fired,
+  reached: observers.oracles.reached(),
+  states: observers.oracles.states(),
+  outcomes: outcomesOf(service.database.committed.operations.values()),
+  occasions: striker.occasions
+})
+
+/** About how many choices between processes a run makes: the moments at which priorities change lie within. */
+const choices = 1_500
+
+const scheduleOf = ({ engine, seed }: Spec): Schedule.Schedule => {
+  const key = root(seed).of("schedule")
+  switch (engine) {
+    case "swarm":
+      return Schedule.random(key)
+    case "pct":
+      return Schedule.pct(key, { depth: key.of("depth").between(2, 5), length: choices })
+    default:
+      return Schedule.fifo
+  }
+}
+
+/** Of inferred adds, which is what clients set out to make. */
+const outcomesOf = (operations: Iterable<Operation>): Run["outcomes"] => {
+  const counts: Record<string, number> = {}
+  for (const { failure, kind, outcome } of operations) {
+    const name = outcome ?? failure
+    if (kind === "memory.infer" && name !== null) counts[name] = (counts[name] ?? 0) + 1
+  }
+  return counts
+}

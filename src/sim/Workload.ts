@@ -1,0 +1,93 @@
+/** What the clients of one world set out to do, before anything goes wrong. Every text of theirs carries a canary. */
+import { type AddCommand, IdempotencyKey, normaliseAdd } from "../domain/Command.ts"
+import { WorkspaceId } from "../domain/Ids.ts"
+import type { Scope } from "../domain/Scope.ts"
+import type { Message } from "../domain/Command.ts"
+import type { Key } from "./Keyed.ts"
+import { type Hashed, hashed } from "./Requests.ts"
+import type { Shape } from "./Shape.ts"
+
+/** In every text that a client says, and in every key. */
+export const canary = "zq7canary"
+
+/** What somebody does with an operation that was accepted, or beside it. */
+export type Step =
+  | "look" | "wait" | "read" | "list" | "search" | "usage" | "edit" | "delete" | "cancel" | "retry" | "purge" | "add"
+
+/** One client: an inferred add, and what follows it. */
+export interface Errand {
+  readonly number: number
+  readonly workspaceId: WorkspaceId
+  readonly scope: Scope
+  readonly key: IdempotencyKey
+  readonly add: Hashed<AddCommand>
+  /** What its key is used for by mistake. */
+  readonly mistake: Hashed<AddCommand>
+  readonly startMs: number
+  readonly steps: ReadonlyArray<Step>
+}
+
+export const workspaceOf = (number: number): WorkspaceId => WorkspaceId.make(`ws-${number}`)
+
+export const keyOf = (name: string): IdempotencyKey => IdempotencyKey.make(`${canary}-${name}`)
+
+/** Of these, from the first client to the last. */
+export const errands = (key: Key, shape: Shape): ReadonlyArray<Errand> => {
+  // Some runs are crowded at the beginning, and some are busy until they heal.
+  const spreadMs = shape.chaosMs * key.of("spread").logUniform(0.03, 0.9)
+  return Array.from({ length: shape.operations }, (_, number) => errand(key.of("errand").of(number), shape, number, spreadMs))
+}
+
+/** Several who begin at once share a group commit. */
+const crowds = 4
+
+const errand = (key: Key, { lanes, workspaces }: Shape, number: number, spreadMs: number): Errand => {
+  const at = (name: string) => key.of(name)
+  const scope = { user_id: `user-${at("lane").below(lanes)}` }
+  const messages = messagesOf(at("messages"), number)
+  const add = (messages: ReadonlyArray<Message>) =>
+    hashed(normaliseAdd({ ...scope, messages, instructions: `${canary} errand #${number}` }))
+  const start = at("crowd").chance(0.3) ? Math.round(at("start").unit() * crowds) / crowds : at("start").unit()
+  return {
+    number,
+    workspaceId: workspaceOf(at("workspace").below(workspaces)),
+    scope,
+    key: keyOf(`errand-${number}`),
+    add: add(messages),
+    mistake: add([...messages, { role: "user", content: `${canary} by mistake` }]),
+    startMs: spreadMs * start,
+    steps: stepsOf(at("steps"))
+  }
+}
+
+/** The number of the client that gave these instructions. */
+export const numberIn = (instructions: string | null): number => Number(/#(\d+)$/.exec(instructions ?? "")?.[1] ?? -1)
+
+const messagesOf = (key: Key, number: number): ReadonlyArray<Message> =>
+  Array.from({ length: key.of("count").between(1, 4) }, (_, index): Message => {
+    const own = key.of(index)
+    const what = `${canary} ${number}.${index}`
+    const kind = own.unit()
+    if (kind < 0.1) return { role: "assistant", content: `I see, ${what}` }
+    if (kind < 0.25) return { role: "user", content: `Thanks for ${what}` }
+    if (kind < 0.4) return { role: "user", content: `Correction: it was ${what}` }
+    if (kind < 0.48) return { role: "user", content: `Forget about ${what}` }
+    // Now and then what others in the lane say too.
+    if (kind < 0.58) return { role: "user", content: `Everybody likes ${canary} ${own.of("common").below(2)}` }
+    return { role: "user", content: `I remember ${what} and ${"a lot ".repeat(own.of("length").below(3))}more` }
+  }).map((message, index, all) =>
+    all.some(({ role }) => role === "user") || index > 0 ? message : { ...message, role: "user" as const })
+
+const others: ReadonlyArray<Step> = ["read", "list", "search", "usage", "edit", "edit", "delete", "add"]
+
+const stepsOf = (key: Key): ReadonlyArray<Step> => {
+  const at = (name: string) => key.of(name)
+  if (at("leaves").chance(0.25)) return []
+  const steps: Array<Step> = []
+  if (at("cancels").chance(0.06)) steps.push("cancel")
+  steps.push(at("waits").chance(0.5) ? "wait" : "look")
+  if (at("retries").chance(0.4)) steps.push("retry")
+  for (let other = at("others").below(3); other > 0; other--) steps.push(at("other").of(other).choose(others)!)
+  if (at("purges").chance(0.05)) steps.push("purge")
+  return steps
+}
