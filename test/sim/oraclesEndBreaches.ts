@@ -22,6 +22,11 @@ const asks = (history: History, by: string, n = 1): History => {
   return history
 }
 
+const hears = (history: History, by: string): History => {
+  history.oracles.extracted(history.ref(1), by)
+  return history
+}
+
 export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () => History]> = [
   ["every-operation-ends", () => over(accepted())],
   ["every-operation-ends", () => over(planned())],
@@ -53,8 +58,10 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["claimed-before-asked", () => asks(accepted(), one)],
   ["claimed-before-asked", () => asks(asks(claimed(), one), one)],
   ["claimed-before-asked", () => asks(planned().wait(3_000).run(two, (tx) => tx.claim(1)), two)],
-  ["not-asked-when-lost", () => asks(claimed().wait(3_300), one)],
-  ["not-asked-when-lost", () => asks(claimed().wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)]
+  ["not-asked-when-lost", () => asks(claimed().run(one, (tx) => tx.renew(1)).wait(3_300), one)],
+  ["not-asked-when-lost", () => asks(claimed().run(one, (tx) => tx.renew(1)).wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)],
+  ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(3_300), one)],
+  ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)]
 ]
 
 /** Questions that may be asked, however late they look, and texts that may be where they are. */
@@ -68,6 +75,9 @@ export const innocence = (): History => {
   history.run(two, (tx) => tx.accept(2, { user: "ben" })).run(two, (tx) => tx.claim(2)).wait(50_000)
   history.oracles.resumed(two, history.now)
   asks(history, two, 2)
+  // A claim that takes longer than its lease is begun, and stopped a little later.
+  history.run(two, (tx) => tx.accept(3, { user: "cy" })).run(one, (tx) => tx.claim(3)).wait(9_000)
+  asks(history, one, 3).wait(100).oracles.extracted(history.ref(3), one)
   history.oracles.overheard("worker-1#1", `An attempt of ${operationId(1)} ended`)
   return history
 }

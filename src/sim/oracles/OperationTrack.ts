@@ -34,6 +34,8 @@ export interface Claim {
   readonly planned: boolean
   /** By the database clock. */
   until: number
+  /** It was renewed, so that its process is known to have heard of it. */
+  renewed: boolean
 }
 
 export class OperationTrack implements OperationSlice {
@@ -107,10 +109,13 @@ export class OperationTrack implements OperationSlice {
     const { before, commit, operation } = this
     if (this.claimed) {
       this.holder = commit.by
-      this.claims.push({ epoch: operation!.epoch, by: commit.by, planned: this.hasPlan, until: 0 })
+      this.claims.push({ epoch: operation!.epoch, by: commit.by, planned: this.hasPlan, until: 0, renewed: false })
     }
     const claim = this.claims.at(-1)
-    if (claim !== undefined && operation?.leaseExpiresAt != null) claim.until = operation.leaseExpiresAt
+    if (claim !== undefined && operation?.leaseExpiresAt != null) {
+      claim.until = operation.leaseExpiresAt
+      claim.renewed ||= this.renewed
+    }
     if (this.plan === null && this.written !== null) {
       this.plan = this.written
       this.planBy = commit.by

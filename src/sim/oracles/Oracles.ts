@@ -70,6 +70,7 @@ export class Oracles {
   /** Something became durable. */
   commit(commit: Commit, committed: Committed): void {
     const { tracks } = this
+    if (tracks.count === 0) tracks.begin(commit.changes, committed)
     tracks.take(commit, this.now())
     const found: Array<Violation> = []
     this.holdSlices(found)
@@ -120,12 +121,13 @@ export class Oracles {
 
   /** A process asks the model about the input of this operation. */
   extracting(ref: OperationRef, by: string): void {
-    this.add(this.askings.ask(ref, by, { virtual: this.now(), database: this.databaseNow() }))
+    this.add(this.askings.ask(ref, by, this.moment))
   }
 
   /** The model answered a process that still waited. */
   extracted(ref: OperationRef, by: string): void {
     this.watch.answered(ref, by)
+    this.add(this.askings.answer(ref, by, this.moment))
   }
 
   /** A text that leaves the records: a log line, the label of a trace event, a hint in a queue. */
@@ -144,6 +146,7 @@ export class Oracles {
 
   /** Everything that is committed, at once. */
   whole(committed: Committed): void {
+    if (this.tracks.count === 0) return
     const found = this.inTheWhole(committed)
     this.add(untold(this.tracks, committed).map((detail) => violation(toldInFull, "database", detail)))
     const known = this.violations
@@ -198,6 +201,10 @@ export class Oracles {
     }
     for (const track of workspaces) hold(steps.workspace, track, { ...track, id: track.workspaceId }, found)
     hold(steps.commit, tracks, { workspaceId: nowhere, id: tracks.commit.by }, found)
+  }
+
+  private get moment() {
+    return { virtual: this.now(), database: this.databaseNow() }
   }
 
   private inTheWhole(committed: Committed): ReadonlyArray<Violation> {

@@ -4,8 +4,8 @@ import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import type { OperationRef } from "../../domain/Ids.ts"
 import { refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
-import { fine } from "./Oracle.ts"
-import type { OperationTrack } from "./OperationTrack.ts"
+import { fine, hold } from "./Oracle.ts"
+import type { Claim, OperationTrack } from "./OperationTrack.ts"
 import type { Tracks } from "./Tracks.ts"
 
 /** When each process that is dead died, and when each that stood still went on, in virtual time. */
@@ -24,13 +24,15 @@ export class Fates {
   }
 }
 
-/** A question to the model about an operation, at the moment when it leaves. */
+/** A question to the model about an operation: when it leaves, or when its answer finds somebody who still waits. */
 interface Asking {
-  readonly track: OperationTrack | undefined
+  readonly moment: "asked" | "answered"
   readonly by: string
-  /** How many questions about it this process has asked, this one included. */
+  readonly track: OperationTrack | undefined
+  readonly claim: Claim | undefined
+  /** How many questions about it this process has asked. */
   readonly asked: number
-  /** For how long its lease has been over, in milliseconds, the time in which its process stood still aside. */
+  /** For how long it has known, or should have, that its lease is over, in milliseconds. */
   readonly late: number
 }
 
@@ -43,10 +45,19 @@ const claimedBeforeAsked: Invariant<Asking> = {
   }
 }
 
+/** A claim may be heard of when its lease is nearly over, or quite. One that was renewed had been heard of before. */
 const notAskedWhenLost = (graceMs: number): Invariant<Asking> => ({
   name: "not-asked-when-lost",
-  promise: "No process asks the model about an operation whose lease it lost longer ago than its clock can be wrong.",
-  check: ({ by, late }) => late <= graceMs ? fine : [`${by} asked ${late} ms after its lease was over`]
+  promise: "No process that kept a lease asks the model after it has lost it, but for what its clock may be wrong.",
+  check: ({ by, claim, late, moment }) =>
+    moment === "answered" || claim?.renewed !== true || late <= graceMs ? fine : [`${by} asked ${late} ms after its lease was over`]
+})
+
+const notWaitedForWhenLost = (graceMs: number): Invariant<Asking> => ({
+  name: "not-waited-for-when-lost",
+  promise: "No process goes on waiting for the model when its lease is over, but for what its clock may be wrong.",
+  check: ({ by, late, moment }) =>
+    moment === "asked" || late <= graceMs ? fine : [`${by} still waited ${late} ms after its lease was over`]
 })
 
 /**
@@ -58,12 +69,19 @@ const graceOf = ({ fenceMargin, lease }: SettingsShape): number =>
 
 export const askingOracles = (settings: SettingsShape): ReadonlyArray<Invariant<Asking>> => [
   claimedBeforeAsked,
-  notAskedWhenLost(graceOf(settings))
+  notAskedWhenLost(graceOf(settings)),
+  notWaitedForWhenLost(graceOf(settings))
 ]
+
+/** A moment by two clocks, in milliseconds. */
+interface Now {
+  readonly virtual: number
+  readonly database: number
+}
 
 /** Who has asked the model what. The provider's world reports it. */
 export class Askings {
-  private readonly asked = new Map<string, number>()
+  private readonly questions = new Map<string, { count: number; at: number }>()
   private readonly oracles: ReadonlyArray<Invariant<Asking>>
   private readonly tracks: Tracks
   private readonly fates: Fates
@@ -74,16 +92,33 @@ export class Askings {
     this.fates = fates
   }
 
-  /** `now` in virtual time, and by the database clock. */
-  ask(ref: OperationRef, by: string, now: { readonly virtual: number; readonly database: number }): ReadonlyArray<Violation> {
+  ask(ref: OperationRef, by: string, now: Now): ReadonlyArray<Violation> {
+    const questions = this.questionsOf(ref, by)
+    questions.count++
+    questions.at = now.virtual
+    return this.look("asked", ref, by, now)
+  }
+
+  answer(ref: OperationRef, by: string, now: Now): ReadonlyArray<Violation> {
+    return this.look("answered", ref, by, now)
+  }
+
+  private look(moment: Asking["moment"], ref: OperationRef, by: string, now: Now): ReadonlyArray<Violation> {
+    const { at, count } = this.questionsOf(ref, by)
     const track = this.tracks.operations.get(refKey(ref))
+    const claim = track?.claims.findLast((claim) => claim.by === by)
+    // It knew of the lease when it asked, and nothing while it stood still.
+    const since = Math.max(moment === "answered" ? at : -Infinity, this.fates.wakings.get(by) ?? -Infinity)
+    const late = Math.min(now.virtual - since, now.database - (claim?.until ?? Infinity))
+    const found: Array<Violation> = []
+    hold(this.oracles, { moment, by, track, claim, asked: count, late }, ref, found)
+    return found
+  }
+
+  private questionsOf(ref: OperationRef, by: string): { count: number; at: number } {
     const key = `${by} ${refKey(ref)}`
-    const asked = (this.asked.get(key) ?? 0) + 1
-    this.asked.set(key, asked)
-    const until = track?.claims.findLast((claim) => claim.by === by)?.until ?? Infinity
-    const awake = now.virtual - (this.fates.wakings.get(by) ?? -Infinity)
-    const asking: Asking = { track, by, asked, late: Math.min(awake, now.database - until) }
-    return this.oracles.flatMap(({ check, name }) =>
-      check(asking).map((detail) => ({ invariant: name, workspaceId: ref.workspaceId, id: ref.id, detail })))
+    let questions = this.questions.get(key)
+    if (questions === undefined) this.questions.set(key, questions = { count: 0, at: -Infinity })
+    return questions
   }
 }

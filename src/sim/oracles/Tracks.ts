@@ -4,7 +4,7 @@
  */
 import type { Lane, MemoryId, OperationId, WorkspaceId } from "../../domain/Ids.ts"
 import type { KeyRow } from "../../services/OperationStore.ts"
-import type { Change, Commit, Rows, TableName } from "../Commit.ts"
+import type { Change, Commit, Committed, Rows, TableName } from "../Commit.ts"
 import { LaneTrack } from "./LaneTrack.ts"
 import { MemoryTrack } from "./MemoryTrack.ts"
 import { did, isRenewal, OperationTrack } from "./OperationTrack.ts"
@@ -48,6 +48,20 @@ export class Tracks {
     lanes: [] as Array<LaneTrack>,
     memories: [] as Array<MemoryTrack>,
     workspaces: [] as Array<WorkspaceTrack>
+  }
+
+  /** Takes in what was there before the first commit: that was not the doing of any. */
+  begin(changes: ReadonlyArray<Change>, committed: Committed): void {
+    const changed = new Map(changes.map(({ before, key, table }) => [`${table} ${key}`, before]))
+    const take = (table: TableName, key: string, after: Rows[TableName]) => {
+      const change = { table, key, before: null, after } as Change
+      this.mirror(change)
+      this.arrange(change)
+    }
+    for (const table of Object.keys(committed) as ReadonlyArray<TableName>) {
+      for (const [key, row] of committed[table]) if (!changed.has(`${table} ${key}`)) take(table, key, row)
+    }
+    for (const { before, key, table } of changes) if (before !== null) take(table, key, before)
   }
 
   /** Takes in a commit. What it did stands beside each track until the next one. */
