@@ -10,8 +10,17 @@ export const canaryPromise: Named = {
   promise: "What a caller said is in inputs and plans that are still needed, in memories and their history, and nowhere else."
 }
 
-/** Tables that may hold texts, each for its reason; what else a plan or an input may do is said by other promises. */
+/** Tables that may hold texts. How long an input or a plan may be there, other promises say. */
 const mayHold: ReadonlySet<TableName> = new Set(["inputs", "plans", "memories", "history"])
+
+/** What can hold a text in the tables that must not: looked at in every commit. At the end it is all of a row. */
+const texts: { readonly [Name in TableName]?: ReadonlyArray<keyof Rows[Name]> } = {
+  operations: ["evidence", "results", "failure", "leaseOwner", "scope"],
+  keys: ["keyHash", "commandHash"],
+  outbox: ["state"],
+  transfers: ["reference"],
+  apiKeys: ["label"]
+}
 
 export class Canary {
   private readonly pattern: RegExp | null
@@ -27,10 +36,16 @@ export class Canary {
     return this.pattern !== null && text.length >= this.shortest && this.pattern.test(text)
   }
 
-  /** Whether a change wrote it where it does not belong. Parts of a row that stay as they were are not read again. */
-  inChange({ after, before, key, table }: Change): boolean {
-    if (this.pattern === null || after === null) return false
-    return this.in(key) || (!mayHold.has(table) && this.somewhere(after, before))
+  /** Whether a change wrote it where it does not belong. */
+  inChange({ after, before, table }: Change): boolean {
+    const names = texts[table] as ReadonlyArray<string> | undefined
+    if (this.pattern === null || after === null || names === undefined) return false
+    for (const name of names) {
+      const value = (after as unknown as Record<string, unknown>)[name]
+      const same = before !== null && (before as unknown as Record<string, unknown>)[name] === value
+      if (!same && this.within(value)) return true
+    }
+    return false
   }
 
   /** The names of the tables that hold it and must not, once each. */
@@ -38,23 +53,19 @@ export class Canary {
     const names = Object.keys(committed) as ReadonlyArray<TableName>
     return names.filter((name) => {
       for (const [key, row] of committed[name] as ReadonlyMap<string, Rows[TableName]>) {
-        if (this.in(key) || (!mayHold.has(name) && this.somewhere(row, null))) return true
+        if (this.in(key) || (!mayHold.has(name) && this.within(row))) return true
       }
       return false
     })
   }
 
-  private somewhere(value: unknown, before: unknown): boolean {
-    if (typeof value === "string") return value !== before && this.in(value)
-    if (typeof value !== "object" || value === null || value === before || ArrayBuffer.isView(value)) return false
-    const old = typeof before === "object" && before !== null ? before as Record<string, unknown> : nothing
-    for (const name in value) {
-      if (this.in(name) || this.somewhere((value as Record<string, unknown>)[name], old[name])) return true
-    }
+  private within(value: unknown): boolean {
+    if (typeof value === "string") return this.in(value)
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false
+    if (Array.isArray(value)) return value.some((member) => this.within(member))
+    for (const [name, member] of Object.entries(value)) if (this.in(name) || this.within(member)) return true
     return false
   }
 }
-
-const nothing: Record<string, unknown> = {}
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
