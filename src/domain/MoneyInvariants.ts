@@ -36,6 +36,17 @@ export const authorizationInvariants: ReadonlyArray<Invariant<OperationSlice>> =
     })
   },
   {
+    name: "charged-by-the-price",
+    promise: "A success costs what the price that was in force when it was authorized says, and never more than it held.",
+    check: ofOperation(({ outcome }, { authorizations }) =>
+      authorizations.flatMap(({ charged, no, price, reserved, state }) => {
+        const cost = BigInt(outcome === "no_memory" ? price.noMemory : price.stored)
+        const due = cost < reserved ? cost : reserved
+        return unless(state !== "charged" || charged === due, `authorization ${no} charged ${charged}, and ${due} are due`)
+      })
+    )
+  },
+  {
     name: "authorization-ends-once",
     promise: "An authorization is reserved once and ends in at most one charge or refund, of exactly what it held.",
     check: ({ authorizations, transfers }) => [

@@ -1,5 +1,6 @@
 /** What is always true of an operation with its records, of a lane, and of keys. */
 import { derivedMemoryId } from "./Digest.ts"
+import { treatment } from "./Failure.ts"
 import { type Invariant, same, unless } from "./Invariant.ts"
 import { isTerminal } from "./Operation.ts"
 import { type LaneSlice, ofOperation, type OperationSlice, type WorkspaceSlice } from "./Snapshot.ts"
@@ -61,6 +62,13 @@ export const operationInvariants: ReadonlyArray<Invariant<OperationSlice>> = [
       ...unless(state !== "succeeded" || failure === null, `succeeded, with failure ${failure}`),
       ...unless(state !== "failed" || failure !== null, "failed, without a reason")
     ])
+  },
+  {
+    name: "waits-for-what-may-pass",
+    promise: "What is to be tried again has failed in a way that may pass.",
+    check: ofOperation(({ failure, state }) =>
+      unless(isTerminal(state) || failure === null || treatment[failure] !== "never", `${state} after ${failure}`)
+    )
   },
   {
     name: "success-is-redacted",

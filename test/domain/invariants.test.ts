@@ -50,8 +50,9 @@ const kept = second.writes[1]!.memory.id
 const healthy = (): Snapshot => {
   const [one, two, three] = [1, 2, 3].map((n) => step(accepted(n), claim))
   const reopened = step(step(three!, { _tag: "Cancel", now: 3_000 }), { ...retry, seq: 6 })
-  const [a, b, c] = [1, 2, 3].map((n) => open(n, 1).authorization)
-  const ends = [charge(a!, 2n), charge(b!, 1n), refund(c!)]
+  const [a, cheap, c] = [1, 2, 3].map((n) => open(n, 1).authorization)
+  const b: typeof cheap = { ...cheap!, price: { policy: "infer-add", stored: 1, noMemory: 1 } }
+  const ends = [charge(a!, 2n), charge(b, 1n), refund(c!)]
   const holds = [open(3, 2), open(4, 1)]
   const opened = [1, 2, 3].flatMap((n) => open(n, 1).transfers)
   const transfers = [give, ...opened, ...[...ends, ...holds].flatMap((moved) => moved.transfers)]
@@ -105,6 +106,11 @@ const broken: ReadonlyArray<readonly [breaks: string, change: (s: Snapshot) => P
   ["money-follows-state", (s) => ({ authorizations: edit(s.authorizations, 1, { no: 2 }) })],
   ["money-follows-state", (s) => ({ authorizations: edit(s.authorizations, 2, { state: "open" }) })],
   ["money-follows-state", (s) => ({ authorizations: s.authorizations.slice(0, 4) })],
+  ["charged-by-the-price", (s) => ({ authorizations: edit(s.authorizations, 0, { charged: 1n }) })],
+  ["charged-by-the-price", (s) => ({ authorizations: edit(s.authorizations, 1, { price: { policy: "infer-add", stored: 2, noMemory: 1 } }) })],
+  ["charged-by-the-price", (s) => ({
+    authorizations: edit(s.authorizations, 0, { charged: 2n, price: { policy: "infer-add", stored: 1, noMemory: 2 } })
+  })],
   ["authorization-ends-once", (s) => ({ transfers: [...s.transfers, s.transfers[4]!] })],
   ["authorization-ends-once", (s) => ({ transfers: s.transfers.filter(({ kind }) => kind !== "release") })],
   ["authorization-ends-once", (s) => ({ transfers: [...s.transfers, refund(open(1, 1).authorization).transfers[0]!] })],
@@ -118,6 +124,8 @@ const broken: ReadonlyArray<readonly [breaks: string, change: (s: Snapshot) => P
   ["terminal-is-finished", operation(0, { nextAttemptAt: at(9) })],
   ["terminal-is-finished", operation(0, { failure: "cancelled" })],
   ["terminal-is-finished", operation(3, { outcome: "no_memory" })],
+  ["waits-for-what-may-pass", operation(3, { failure: "extraction_refused" })],
+  ["waits-for-what-may-pass", operation(2, { failure: "cancelled" })],
   ["success-is-redacted", (s) => ({ inputs: [...s.inputs, { workspaceId, id: operationId(1) }] })],
   ["success-is-redacted", (s) => ({ plans: [...s.plans, { workspaceId, id: operationId(2) }] })],
   ["attempts-are-claims", operation(0, { attempts: -1 })],
