@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { catalogue } from "../../src/sim/oracles/Oracles.ts"
 import { commitBreaches } from "./oraclesCommitBreaches.ts"
-import { endBreaches, innocence, remembered } from "./oraclesEndBreaches.ts"
+import { candour, endBreaches, innocence, remembered } from "./oraclesEndBreaches.ts"
 import { ended, story } from "./oraclesStory.ts"
 import { toldBreaches, truth } from "./oraclesToldBreaches.ts"
 
@@ -28,6 +28,11 @@ describe("a history that holds", () => {
 describe("what is no breach", () => {
   it("a question to the model about an operation that was claimed, by a clock that stood still", () => {
     assert.deepStrictEqual(innocence().oracles.violations, [])
+  })
+
+  it("a vector, a plan and a wait that are what they should be", () => {
+    const history = candour()
+    assert.deepStrictEqual(history.oracles.atEnd(history.tables), [])
   })
 
   it("a text that was said, in what is remembered of it", () => {

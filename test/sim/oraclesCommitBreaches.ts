@@ -48,6 +48,11 @@ export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: ()
   ["success-is-redacted", () => settled((tx) => tx.forget("inputs"))],
   ["success-is-redacted", () => settled((tx) => tx.forget("plans"))],
   ["attempts-are-claims", () => accepted().run(one, (tx) => tx.bend(1, { attempts: 3 }))],
+  ["waits-for-what-may-pass", () => claimed().run(one, (tx) => {
+    tx.fail(1, "provider_timeout")
+    tx.bend(1, { failure: "extraction_refused" })
+  })],
+  ["charged-by-the-price", () => settled((tx) => tx.edit("authorizations", `${key(1)}/1`, { charged: 1n }))],
   ["money-follows-state", () => settled((tx) => tx.forget("authorizations"))],
   ["money-follows-state", () => claimed().run(api, (tx) => tx.edit("authorizations", `${key(1)}/1`, { state: "refunded" }))],
   ["authorization-ends-once", () => settled((tx) => tx.forget("transfers"))],
@@ -137,6 +142,18 @@ export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: ()
     tx.bend(1, { attempts: 2, epoch: 2 })
     tx.exhaust(1)
   })],
+  ["attempts-are-capped", () => claimed().run(one, (tx) => {
+    tx.fail(1, "extraction_refused")
+    tx.bend(1, { failure: "provider_timeout" })
+  })],
+  ["attempts-are-capped", () => claimed().run(one, (tx) => {
+    tx.fail(1, "extraction_refused")
+    tx.bend(1, { failure: "invalid_output" })
+  })],
+  ["attempts-are-capped", () => claimed().run(one, (tx) => {
+    tx.fail(1, "provider_rate_limited")
+    tx.bend(1, { windowStartedAt: at(0), startedAt: at(0), nextAttemptAt: at(tx.now + 3_000_000) })
+  })],
   // Plans and records.
   ["plan-is-set-once", () => planned().run(one, (tx) => tx.freeze(1, [add("another")]))],
   ["plan-is-set-once", () => planned().run(api, (tx) => tx.cancel(1)).run(api, (tx) => tx.purge(1))
@@ -169,6 +186,13 @@ export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: ()
     })
   }],
   ["kept-while-needed", () => claimed().run(api, (tx) => tx.drop("inputs", key(1)))],
+  ["kept-while-needed", () => claimed().run(api, (tx) => {
+    tx.cancel(1)
+    tx.purge(1)
+  })],
+  ["own-scope-only", () => settled((tx) => {
+    tx.edit("memories", `${acme}/${tx.operation(1).results[0]!.id}`, { scope: { user_id: "ada", agent_id: "other" } })
+  })],
   ["kept-while-needed", () => planned().run(api, (tx) => tx.drop("plans", key(1)))],
   ["kept-while-needed", () => claimed().run(api, (tx) => tx.drop("inputs", key(1))).run(api, (tx) => tx.accept(1))],
   // What commits together.
@@ -241,6 +265,9 @@ export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: ()
   }],
   ["finished-when-there", () => memory((tx, id) => tx.change(20, id, "edited"))
     .run(one, (tx) => [...tx.history.tables.projections.values()].forEach(({ id, version }) => tx.finish(id, version)))],
+  ["vector-is-of-its-text", () => done(new History({ vectorOf: () => Float32Array.of(0, 1) }))],
+  ["made-up-is-not-stored", () => new History({ neverStored: ["made up"] }).run(api, (tx) => tx.accept(1))
+    .run(one, (tx) => tx.claim(1)).run(one, (tx) => tx.freeze(1, [add("it is made up")]))],
   // Processes, and the history of commits itself.
   ["the-dead-write-nothing", () => {
     const history = accepted()

@@ -1,6 +1,7 @@
 /** What is stuck, left over or overheard, and questions that should not be asked; and the promise that has to notice. */
+import { Duration } from "effect"
 import { History } from "./oraclesHistory.ts"
-import { acme, add, operationId } from "./oraclesRows.ts"
+import { acme, add, operationId, settings } from "./oraclesRows.ts"
 import { accepted, api, claimed, done, one, planned, two } from "./oraclesStory.ts"
 import type { Tx } from "./oraclesTx.ts"
 
@@ -22,8 +23,8 @@ const asks = (history: History, by: string, n = 1): History => {
   return history
 }
 
-const hears = (history: History, by: string): History => {
-  history.oracles.extracted(history.ref(1), by)
+const hears = (history: History, by: string, facts?: number): History => {
+  history.oracles.extracted(history.ref(1), by, facts)
   return history
 }
 
@@ -58,11 +59,28 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["claimed-before-asked", () => asks(accepted(), one)],
   ["claimed-before-asked", () => asks(asks(claimed(), one), one)],
   ["claimed-before-asked", () => asks(planned().wait(3_000).run(two, (tx) => tx.claim(1)), two)],
+  ["plan-is-the-answer", () => asks(claimed(), one).run(one, (tx) => tx.freeze(1))],
+  ["plan-is-the-answer", () => hears(asks(claimed(), one), one, 2).run(one, (tx) => tx.freeze(1))],
+  ["expired-inputs-go", () => {
+    const history = new History({ settings: { ...settings, failedInputRetention: Duration.zero } })
+    return over(history.run(api, (tx) => tx.accept(1)).run(api, (tx) => tx.cancel(1)).wait(20_000))
+  }],
   ["not-asked-when-lost", () => asks(claimed().run(one, (tx) => tx.renew(1)).wait(3_300), one)],
   ["not-asked-when-lost", () => asks(claimed().run(one, (tx) => tx.renew(1)).wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)],
   ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(3_300), one)],
   ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)]
 ]
+
+/** Everything that the world may say of its model, and all of it true; and an input whose retention has just ended. */
+export const candour = (): History => {
+  const short = { ...settings, failedInputRetention: Duration.zero }
+  const history = new History({ settings: short, vectorOf: () => Float32Array.of(2, 0), neverStored: ["made up"] })
+  history.run(api, (tx) => tx.accept(1)).run(one, (tx) => tx.claim(1))
+  hears(asks(history, one), one, 1).run(one, (tx) => tx.freeze(1)).run(one, (tx) => tx.settle(1))
+  const id = history.memoryOf(1)
+  return history.run(one, (tx) => tx.index(id)).run(one, (tx) => tx.finish(id, 1))
+    .run(api, (tx) => tx.accept(2)).run(api, (tx) => tx.cancel(2)).wait(10_000)
+}
 
 /** Questions that may be asked, however late they look, and texts that may be where they are. */
 export const innocence = (): History => {

@@ -1,6 +1,7 @@
 /** A history in which everything happens that may, and the beginnings that others go on from. */
 import { History } from "./oraclesHistory.ts"
 import { add, other } from "./oraclesRows.ts"
+import { change, tell } from "./oraclesTelling.ts"
 
 export const [api, one, two] = ["api-1#1", "worker-1#1", "worker-2#1"] as const
 
@@ -62,6 +63,9 @@ export const story = (): History => {
 export const ended = (history: History): History => {
   const first = history.memoryOf(1)
   const gone = history.memoryOf(2, 1)
+  // Whoever edited and deleted has never heard how that went.
+  tell(history, change("Update", first), { _tag: "Unknown" })
+  tell(history, change("Delete", gone), { _tag: "Unknown" })
   return history
     .run(one, (tx) => tx.finish(first, 1))
     .run(one, (tx) => tx.index(first))

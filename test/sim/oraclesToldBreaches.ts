@@ -8,8 +8,15 @@ import * as Telling from "./oraclesTelling.ts"
 const { about, change, event, infer, memories, receipt, refused, retry, tell } = Telling
 
 /** An operation that has just been accepted, told as this; the question came before it. */
-const told = (answer: (history: History) => ReturnType<typeof receipt>, history = accepted()): History =>
-  tell(history, infer(history, 1), answer(history), { askedAt: history.now - 5 })
+const told = (answer: (history: History) => ReturnType<typeof receipt>, question = infer): History => {
+  const history = accepted()
+  return tell(history, question(history, 1), answer(history), { askedAt: history.now - 5 })
+}
+
+/** The first operation, asked for by a client that says what it means. */
+const meant = (history: History, meaning: string) => ({ ...infer(history, 1), meaning })
+const meaning = (text: string) => (history: History) => meant(history, text)
+const conflict = () => refused(new IdempotencyConflict({ operationId: operationId(1) }))
 
 /** The first memory, deleted by operation 20. */
 const deleted = () => {
@@ -88,9 +95,33 @@ export const toldBreaches: ReadonlyArray<readonly [breaks: string, history: () =
     return tell(history, retry(1), receipt(history, 1))
   }],
   ["credit-was-short", () => tell(new History().wait(10), infer(accepted(), 1), short(0n))],
-  ["credit-was-short", () => {
+  ["replays-come-first", () => {
     const history = accepted().run(api, (tx) => tx.spend()).wait(10)
     return tell(history, infer(history, 1), short(0n))
+  }],
+  ["replays-come-first", () => {
+    const history = accepted().wait(10)
+    return tell(history, infer(history, 1), refused(new WrongState({ state: "pending" })))
+  }],
+  ["key-means-what-was-said", () => {
+    const history = told((history) => receipt(history, 1), meaning("one"))
+    return tell(history, meant(history, "another"), receipt(history, 1, { replayed: true }))
+  }],
+  ["key-means-what-was-said", () => {
+    const history = told((history) => receipt(history, 1), meaning("one"))
+    return tell(history, { ...meant(history, "one"), commandHash: hashOf(9) } as never, conflict())
+  }],
+  ["key-means-what-was-said", () => {
+    const history = accepted()
+    tell(history, { ...meant(history, "one"), commandHash: hashOf(9) } as never, conflict())
+    return tell(history, meant(history, "one"), receipt(history, 1), { askedAt: history.now - 5 })
+  }],
+  ["keyless-is-made-once", () => {
+    const history = deleted()
+    tell(history, change("Delete", history.memoryOf(1)), Telling.completed(history, 20), { askedAt: history.now - 5 })
+    history.run(api, (tx) => tx.again("operations", `acme/${operationId(20)}`, { id: operationId(21) }))
+    history.oracles.atEnd(history.tables)
+    return history
   }],
   ["if-match-is-kept", () => {
     const history = deleted()
@@ -162,8 +193,9 @@ export const truth = (): History => {
   const history = new History().run(api, (tx) => tx.accept(1))
   const asked = { askedAt: history.now - 5 }
   tell(history, infer(history, 1), { _tag: "Unknown" }, asked)
-  tell(history, infer(history, 1), receipt(history, 1), asked)
-  tell(history, { _tag: "Infer", keyHash: hashOf(1), commandHash: hashOf(9) }, refused(new IdempotencyConflict({ operationId: operationId(1) })))
+  tell(history, meant(history, "one"), receipt(history, 1), asked)
+  tell(history, meant(history, "one"), receipt(history, 1, { replayed: true }))
+  tell(history, { ...meant(history, "another"), commandHash: hashOf(9) } as never, conflict())
   tell(history, about("Purge", 1), refused(new WrongState({ state: "pending" })))
   history.run(one, (tx) => tx.claim(1)).run(one, (tx) => tx.freeze(1))
   tell(history, infer(history, 1), receipt(history, 1, { replayed: true }))

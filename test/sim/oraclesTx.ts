@@ -70,8 +70,8 @@ export class Tx {
   }
 
   /** Puts a second row beside one that has to be alone. */
-  again(table: TableName, key: string): void {
-    this.writes.set(`${table} ${key} again`, { table, key: `${key} again`, after: { ...this.get(table, key)! } })
+  again(table: TableName, key: string, change: object = {}): void {
+    this.writes.set(`${table} ${key} again`, { table, key: `${key} again`, after: { ...this.get(table, key)!, ...change } })
   }
 
   /** Takes back whatever this transaction has done to a table. */
@@ -271,7 +271,7 @@ export class Tx {
   /** A version in the index, or for a deleted memory its tombstone. */
   index(id: MemoryId): void {
     const { deleted, version } = this.get("memories", refKey({ workspaceId: acme, id }))!
-    this.put("vectors", { workspaceId: acme, id, version, deleted, vector: new Float32Array(2) })
+    this.put("vectors", { workspaceId: acme, id, version, deleted, vector: Float32Array.of(1, 0) })
   }
 
   finish(id: MemoryId, version: number): void {

@@ -13,6 +13,9 @@ export interface KeyNotes {
   repeats: number
   /** Whether anybody was refused for want of credit. */
   refused: boolean
+  /** What was meant by those that got its operation, and by those to whom it was a conflict: as far as clients say. */
+  readonly meant: Set<string>
+  readonly conflicts: Set<string>
 }
 
 /** What was said about one operation. */
@@ -27,12 +30,15 @@ export interface OperationNotes {
 export class Book {
   readonly keys = new Map<string, KeyNotes>()
   readonly operations = new Map<string, OperationNotes>()
+  /** How many were asked for without a key, by workspace and kind. */
+  readonly keyless = new Map<string, number>()
 
   key(workspaceId: WorkspaceId, keyHash: Sha256Hex): KeyNotes {
     const name = `${workspaceId}/${keyHash}`
     let notes = this.keys.get(name)
     if (notes === undefined) {
-      this.keys.set(name, notes = { keyHash, workspaceId, firsts: 0, unknown: 0, repeats: 0, refused: false })
+      const none = { firsts: 0, unknown: 0, repeats: 0, refused: false }
+      this.keys.set(name, notes = { keyHash, workspaceId, ...none, meant: new Set(), conflicts: new Set() })
     }
     return notes
   }
@@ -54,6 +60,15 @@ export class Book {
       else if (replayed === false) notes.firsts++
     }
     const keyHash = keyOf(told)
+    if (keyHash === null) {
+      const name = `${workspaceId} ${question._tag}`
+      this.keyless.set(name, (this.keyless.get(name) ?? 0) + 1)
+    }
+    const meaning = meaningOf(told)
+    if (keyHash !== null && meaning !== null) {
+      if (replayed !== null) this.key(workspaceId, keyHash).meant.add(meaning)
+      else if (isConflict(told)) this.key(workspaceId, keyHash).conflicts.add(meaning)
+    }
     // Deleting what is deleted repeats a deletion that had another key.
     if (keyHash === null || question._tag === "Retry" || question._tag === "Delete") return
     const notes = this.key(workspaceId, keyHash)
@@ -66,6 +81,13 @@ export class Book {
 
 /** The key that a question carried. */
 export const keyOf = ({ question }: Told): Sha256Hex | null => "keyHash" in question ? question.keyHash : null
+
+/** What a question means, by a name that its client gave it; null when it gives none. */
+export const meaningOf = ({ question }: Told): string | null =>
+  "meaning" in question && typeof question.meaning === "string" ? question.meaning : null
+
+export const isConflict = ({ answer }: Told): boolean =>
+  answer._tag === "Refused" && answer.refusal._tag === "IdempotencyConflict"
 
 /** The operation that an answer says something about, or a question is about. */
 export const operationOf = ({ answer, question }: Told): OperationId | null =>

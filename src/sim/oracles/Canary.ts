@@ -10,6 +10,11 @@ export const canaryPromise: Named = {
   promise: "What a caller said is in inputs and plans that are still needed, in memories and their history, and nowhere else."
 }
 
+export const madeUpPromise: Named = {
+  name: "made-up-is-not-stored",
+  promise: "What the model says of a memory that it was never shown is in no plan and no memory."
+}
+
 /** Tables that may hold texts. How long an input or a plan may be there, other promises say. */
 const mayHold: ReadonlySet<TableName> = new Set(["inputs", "plans", "memories", "history"])
 
@@ -46,6 +51,11 @@ export class Canary {
       if (!same && this.within(value)) return true
     }
     return false
+  }
+
+  /** Whether a change wrote it where texts belong. */
+  isKept({ after, table }: Change): boolean {
+    return this.pattern !== null && table !== "inputs" && mayHold.has(table) && this.within(after)
   }
 
   /** The names of the tables that hold it and must not, once each. */

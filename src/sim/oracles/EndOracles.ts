@@ -3,7 +3,7 @@ import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import { refKey } from "../../domain/Ids.ts"
 import { isTerminal } from "../../domain/Operation.ts"
 import type { Book, KeyNotes } from "./Book.ts"
-import { fine, hold } from "./Oracle.ts"
+import { fine, hold, named, type Named } from "./Oracle.ts"
 import type { OperationTrack } from "./OperationTrack.ts"
 import type { Tracks } from "./Tracks.ts"
 
@@ -23,7 +23,22 @@ const somebodyWasFirst: Invariant<KeyNotes> = {
     repeats === 0 || firsts + unknown > 0 ? fine : [`${repeats} were told that they repeat something, and nobody began it`]
 }
 
-export const endOracles: ReadonlyArray<Invariant<never>> = [acknowledgedIsDone, somebodyWasFirst]
+/** What was made without a key, and how often that was asked for. */
+interface Keyless {
+  readonly made: number
+  readonly asked: number
+}
+
+const keylessIsMadeOnce: Invariant<Keyless> = {
+  name: "keyless-is-made-once",
+  promise: "A request without a key makes one operation at most.",
+  check: ({ asked, made }) => made <= asked ? fine : [`${made} were made, and ${asked} asked for`]
+}
+
+/** What asks for each kind of operation that may come without a key. */
+const kinds = { "memory.add": "Add", "memory.update": "Update", "memory.delete": "Delete" } as const
+
+export const endOracles: ReadonlyArray<Named> = named([acknowledgedIsDone, somebodyWasFirst, keylessIsMadeOnce])
 
 export const missing = (tracks: Tracks, book: Book): ReadonlyArray<Violation> => {
   const found: Array<Violation> = []
@@ -32,6 +47,16 @@ export const missing = (tracks: Tracks, book: Book): ReadonlyArray<Violation> =>
   }
   for (const notes of book.keys.values()) {
     hold([somebodyWasFirst], notes, { workspaceId: notes.workspaceId, id: notes.keyHash }, found)
+  }
+  for (const { workspaceId } of tracks.workspaces.values()) {
+    for (const [kind, question] of Object.entries(kinds)) {
+      const asked = book.keyless.get(`${workspaceId} ${question}`) ?? 0
+      let made = 0
+      for (const { keys, operation } of tracks.operations.values()) {
+        if (operation?.workspaceId === workspaceId && operation.kind === kind && keys.length === 0) made++
+      }
+      hold([keylessIsMadeOnce], { made, asked }, { workspaceId, id: kind }, found)
+    }
   }
   return found
 }

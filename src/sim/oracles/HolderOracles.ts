@@ -1,5 +1,6 @@
 /** Who may write what of an operation, until when, and how often: epochs, leases and attempts, one commit at a time. */
 import { Duration } from "effect"
+import type { FailureClass, RetryPolicy } from "../../domain/Failure.ts"
 import type { Invariant } from "../../domain/Invariant.ts"
 import type { Operation } from "../../domain/Operation.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
@@ -101,12 +102,12 @@ const attemptsAreCapped = ({ retry }: SettingsShape): OperationOracle => ({
   promise: "No operation is claimed more often, or waits longer, than the retry policy allows, and none is given up before.",
   check: ({ before, commit, ended, operation }) => {
     if (operation === null || operation === before) return fine
-    const { attempts, failure, invalidOutputs, nextAttemptAt, state } = operation
+    const { attempts, failure, invalidOutputs, nextAttemptAt, startedAt, state, windowStartedAt } = operation
     const problems: Array<string> = []
     if (attempts > retry.maxAttempts) problems.push(`${attempts} attempts of ${retry.maxAttempts}`)
     if (invalidOutputs >= retry.invalidOutputAttempts) problems.push(`it goes on after ${invalidOutputs} invalid outputs`)
-    if (ended && failure === "attempts_exhausted" && before!.attempts < retry.maxAttempts) {
-      problems.push(`exhausted after ${before!.attempts} attempts of ${retry.maxAttempts}`)
+    if (ended && before !== null && isTooEarly(before, failure, retry)) {
+      problems.push(`given up for ${failure} in attempt ${before.attempts} of ${retry.maxAttempts}`)
     }
     if (state === "pending" && before?.state === "running" && attempts >= retry.maxAttempts) {
       problems.push(`it waits for attempt ${attempts + 1} of ${retry.maxAttempts}`)
@@ -114,9 +115,20 @@ const attemptsAreCapped = ({ retry }: SettingsShape): OperationOracle => ({
     if (nextAttemptAt !== null && nextAttemptAt - commit.at > Math.max(retry.backoffCapMs, retry.rateLimitMaxAgeMs)) {
       problems.push(`it waits ${nextAttemptAt - commit.at} ms`)
     }
+    const age = (nextAttemptAt ?? 0) - Math.max(windowStartedAt, startedAt ?? 0)
+    if (state === "pending" && failure === "provider_rate_limited" && age > retry.rateLimitMaxAgeMs) {
+      problems.push(`it waits for a rate limit until it is ${age} ms old`)
+    }
     return problems
   }
 })
+
+/** Whether this failure ended an operation that had an attempt left. Of others it depends on what the model asked for. */
+const isTooEarly = (before: Operation, failure: FailureClass | null, retry: RetryPolicy): boolean => {
+  const left = before.attempts < retry.maxAttempts
+  if (failure === "attempts_exhausted" || failure === "provider_timeout") return left
+  return failure === "invalid_output" && left && before.invalidOutputs + 1 < retry.invalidOutputAttempts
+}
 
 export const holderOracles = (settings: SettingsShape): ReadonlyArray<OperationOracle> => {
   const leaseMs = Duration.toMillis(settings.lease)

@@ -1,6 +1,8 @@
 /** What has to be true once a healed world has had its time: nothing waits, nothing is held, nothing is left over. */
+import { Duration } from "effect"
 import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import { isTerminal } from "../../domain/Operation.ts"
+import type { SettingsShape } from "../../services/Settings.ts"
 import type { LaneTrack } from "./LaneTrack.ts"
 import type { MemoryTrack } from "./MemoryTrack.ts"
 import { fine, hold, named, type Named } from "./Oracle.ts"
@@ -70,8 +72,34 @@ const ofWorkspaces: ReadonlyArray<Invariant<WorkspaceTrack>> = [
   }
 ]
 
+const retentionIsKept: Named = {
+  name: "expired-inputs-go",
+  promise: "The input of a failed operation is gone soon after its retention is over."
+}
+
 export const livenessNames: ReadonlyArray<Named> =
-  named([...ofOperations, ...ofMemories, ...ofLanes, ...ofWorkspaces])
+  named([...ofOperations, ...ofMemories, ...ofLanes, ...ofWorkspaces, retentionIsKept])
+
+/** How the world stands when time is over. */
+export interface End {
+  /** As they are by now. */
+  readonly settings: SettingsShape
+  /** Virtual time, in milliseconds. */
+  readonly healedAt: number
+  readonly now: number
+}
+
+/** Inputs that repair has left where they are. In a healed world each sweep takes away one at least. */
+export const overdue = (tracks: Tracks, { healedAt, now, settings }: End): ReadonlyArray<Violation> => {
+  const kept = [...tracks.operations.values()].filter(({ hasInput, operation }) => hasInput && operation?.state === "failed")
+  const sweepMs = 1.25 * Duration.toMillis(settings.repairInterval)
+  const patienceMs = Duration.toMillis(settings.failedInputRetention) + (kept.length + 2) * sweepMs
+  return kept.flatMap(({ ref, versions }) => {
+    const since = now - Math.max(healedAt, versions.changedAt!)
+    const detail = `it failed ${since} ms ago, and its input is still there`
+    return since <= patienceMs ? [] : [{ invariant: retentionIsKept.name, workspaceId: ref.workspaceId, id: ref.id, detail }]
+  })
+}
 
 /** Everything that is stuck. */
 export const stuck = (tracks: Tracks): ReadonlyArray<Violation> => {

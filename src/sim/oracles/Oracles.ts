@@ -11,11 +11,11 @@ import type { Fault } from "../Faults.ts"
 import type { Told } from "../Told.ts"
 import { AbstractStates } from "./AbstractStates.ts"
 import { Book, keyOf, operationOf } from "./Book.ts"
-import { Canary, canaryPromise } from "./Canary.ts"
+import { Canary, canaryPromise, madeUpPromise } from "./Canary.ts"
 import { endOracles, missing } from "./EndOracles.ts"
 import { Overtaking } from "./FairnessOracles.ts"
 import { hearing } from "./Hearing.ts"
-import { livenessNames, stuck } from "./Liveness.ts"
+import { livenessNames, overdue, stuck } from "./Liveness.ts"
 import { hold, named, type Named } from "./Oracle.ts"
 import { Askings, askingOracles, Fates } from "./ProcessOracles.ts"
 import { promisesOf } from "./Promises.ts"
@@ -35,6 +35,10 @@ export interface OraclesOptions {
   readonly blind?: ReadonlyArray<string>
   /** Texts that were planted in inputs. */
   readonly canaries?: ReadonlyArray<string>
+  /** Texts that the model makes up about what it was never shown. */
+  readonly neverStored?: ReadonlyArray<string>
+  /** What the model makes of a text. */
+  readonly vectorOf?: (text: string) => Float32Array
   /** After how many commits everything is looked at. */
   readonly wholeEvery?: number
 }
@@ -52,19 +56,25 @@ export class Oracles {
   private readonly overtaking = new Overtaking()
   private readonly abstract = new AbstractStates()
   private readonly watch = new Watch(this.tracks, this.fates)
+  private readonly settings: SettingsShape
+  private healedAt = 0
   private readonly canary: Canary
+  private readonly madeUp: Canary
   private readonly askings: Askings
   private readonly promises: ReturnType<typeof promisesOf>
 
-  constructor({ blind = [], canaries = [], databaseNow, now, settings, wholeEvery = 512 }: OraclesOptions) {
+  constructor(options: OraclesOptions) {
+    const { blind = [], canaries = [], databaseNow, neverStored = [], now, settings, vectorOf = null, wholeEvery = 512 } = options
     const { fates, overtaking, tracks } = this
+    this.settings = settings
     this.now = now
     this.databaseNow = databaseNow ?? (() => (tracks.count === 0 ? 0 : tracks.commit.at + now() - tracks.now))
     this.blind = new Set(blind)
     this.wholeEvery = wholeEvery
     this.canary = new Canary(canaries)
-    this.askings = new Askings(settings, tracks, fates)
-    this.promises = promisesOf({ settings, tracks, fates, overtaking, blind: this.blind })
+    this.madeUp = new Canary(neverStored)
+    const askings = this.askings = new Askings(settings, tracks, fates)
+    this.promises = promisesOf({ settings, tracks, fates, overtaking, askings, vectorOf, blind: this.blind })
   }
 
   /** Something became durable. */
@@ -79,6 +89,7 @@ export class Oracles {
     for (const place of tracks.torn) found.push(violation(toldInFull, place, "it does not begin where the last one ended"))
     for (const change of commit.changes) {
       if (this.canary.inChange(change)) found.push(violation(canaryPromise, change.table, `written by ${commit.by}`))
+      if (this.madeUp.isKept(change)) found.push(violation(madeUpPromise, change.table, `written by ${commit.by}`))
     }
     this.watch.commit()
     this.abstract.take(tracks.touched.operations)
@@ -116,6 +127,7 @@ export class Oracles {
 
   /** From now on nothing goes wrong any more. */
   healed(): void {
+    this.healedAt = this.now()
     this.overtaking.heal()
   }
 
@@ -124,10 +136,10 @@ export class Oracles {
     this.add(this.askings.ask(ref, by, this.moment))
   }
 
-  /** The model answered a process that still waited. */
-  extracted(ref: OperationRef, by: string): void {
+  /** The model answered a process that still waited, with so many facts. */
+  extracted(ref: OperationRef, by: string, facts?: number): void {
     this.watch.answered(ref, by)
-    this.add(this.askings.answer(ref, by, this.moment))
+    this.add(this.askings.answer(ref, by, this.moment, facts))
   }
 
   /** A text that leaves the records: a log line, the label of a trace event, a hint in a queue. */
@@ -139,6 +151,7 @@ export class Oracles {
   atEnd(committed: Committed): ReadonlyArray<Violation> {
     this.whole(committed)
     this.add(stuck(this.tracks))
+    this.add(overdue(this.tracks, { settings: this.settings, healedAt: this.healedAt, now: this.now() }))
     this.add(missing(this.tracks, this.book))
     this.add(this.canary.inTables(committed).map((name) => violation(canaryPromise, name, "it is there at the end")))
     return this.violations
@@ -222,7 +235,8 @@ const violation = ({ name }: Named, id: string, detail: string): Violation =>
 /** Every promise that is looked at, each with its sentence. */
 export const catalogue: ReadonlyArray<Named> = (() => {
   const world = { settings: defaultSettings, tracks: new Tracks(), fates: new Fates(), overtaking: new Overtaking() }
-  const { slices, steps, transitions } = promisesOf({ ...world, blind: new Set() })
+  const askings = new Askings(defaultSettings, world.tracks, world.fates)
+  const { slices, steps, transitions } = promisesOf({ ...world, askings, vectorOf: null, blind: new Set() })
   const ofCommits = [slices, transitions, steps].flatMap((lists) => Object.values(lists).flatMap(named))
   return [
     ...ofCommits,
@@ -231,6 +245,7 @@ export const catalogue: ReadonlyArray<Named> = (() => {
     ...named(endOracles),
     ...livenessNames,
     canaryPromise,
+    madeUpPromise,
     toldInFull,
     foundOnTheWay
   ]

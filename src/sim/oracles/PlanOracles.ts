@@ -4,8 +4,9 @@ import type { Invariant } from "../../domain/Invariant.ts"
 import type { MemoryId, WorkspaceId } from "../../domain/Ids.ts"
 import type { Memory } from "../../domain/Memory.ts"
 import { planDigest, type ResultRef, type Step } from "../../domain/Plan.ts"
+import { scopeKeys } from "../../domain/Scope.ts"
 import { fine } from "./Oracle.ts"
-import { did, type OperationTrack } from "./OperationTrack.ts"
+import { did, isLive, type OperationTrack } from "./OperationTrack.ts"
 
 type OperationOracle = Invariant<OperationTrack>
 
@@ -71,20 +72,34 @@ const wrongWith = (step: Step, result: ResultRef, memory: Memory | null): string
 
 const keptWhileNeeded: OperationOracle = {
   name: "kept-while-needed",
-  promise: "An input and a plan are removed by the end of their operation, or after it, and never come back.",
-  check: ({ before, did: done, operation }) => {
-    const live = operation !== null && (operation.state === "pending" || operation.state === "running")
+  promise: "An input and a plan are removed by success, or after a failure by whoever wants that, and never come back.",
+  check: ({ before, did: done, ended, operation }) => {
+    const needed = isLive(operation) || (ended && operation!.state === "failed")
     const problems: Array<string> = []
-    if (live && (done & did.tookInput) !== 0) problems.push(`its input was removed while it is ${operation.state}`)
-    if (live && (done & did.thawed) !== 0) problems.push(`its plan was removed while it is ${operation.state}`)
+    if (needed && (done & did.tookInput) !== 0) problems.push(`its input was removed while it is ${operation!.state}`)
+    if (needed && (done & did.thawed) !== 0) problems.push(`its plan was removed while it is ${operation!.state}`)
     if (before !== null && (done & did.gaveInput) !== 0) problems.push("it was given an input after it was accepted")
     return problems
   }
 }
 
+const ownScopeOnly = (memoryNow: MemoryNow): OperationOracle => ({
+  name: "own-scope-only",
+  promise: "An operation makes versions of memories of exactly its own scope.",
+  check: ({ did: done, history, operation, ref }) => {
+    if ((done & did.recorded) === 0 || operation === null) return fine
+    return history.flatMap(({ memoryId }) => {
+      const memory = memoryNow(ref.workspaceId, memoryId)
+      const own = memory === null || scopeKeys.every((key) => memory.scope[key] === operation.scope[key])
+      return own ? fine : [`${memoryId} is of another scope`]
+    })
+  }
+})
+
 export const planOracles = (memoryNow: MemoryNow): ReadonlyArray<OperationOracle> => [
   planIsSetOnce,
   committedByPlan,
   recordsEqualThePlan(memoryNow),
+  ownScopeOnly(memoryNow),
   keptWhileNeeded
 ]

@@ -5,7 +5,7 @@ import type { OperationRef } from "../../domain/Ids.ts"
 import { refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
 import { fine, hold } from "./Oracle.ts"
-import type { Claim, OperationTrack } from "./OperationTrack.ts"
+import { type Claim, did, type OperationTrack } from "./OperationTrack.ts"
 import type { Tracks } from "./Tracks.ts"
 
 /** When each process that is dead died, and when each that stood still went on, in virtual time. */
@@ -79,9 +79,30 @@ interface Now {
   readonly database: number
 }
 
+/** What one process has asked about one operation. */
+interface Questions {
+  count: number
+  /** When it last did, in virtual time. */
+  at: number
+  /** How many facts the last answer offered: null while there was none, undefined when the world does not say. */
+  facts: number | null | undefined
+}
+
 /** Who has asked the model what. The provider's world reports it. */
 export class Askings {
-  private readonly questions = new Map<string, { count: number; at: number }>()
+  /** A plan and the answer that it was made of. */
+  readonly oracle: Invariant<OperationTrack> = {
+    name: "plan-is-the-answer",
+    promise: "A plan has one step for each fact that the model offered to the process that froze it.",
+    check: (track) => {
+      const questions = this.questions.get(keyOf(track.ref, track.commit.by))
+      if ((track.did & did.froze) === 0 || questions === undefined || questions.facts === undefined) return fine
+      const steps = track.written!.steps.length
+      if (questions.facts === null) return [`${track.commit.by} froze ${steps} steps before the model had answered`]
+      return questions.facts === steps ? fine : [`the model offered ${questions.facts} facts, and the plan has ${steps} steps`]
+    }
+  }
+  private readonly questions = new Map<string, Questions>()
   private readonly oracles: ReadonlyArray<Invariant<Asking>>
   private readonly tracks: Tracks
   private readonly fates: Fates
@@ -96,10 +117,12 @@ export class Askings {
     const questions = this.questionsOf(ref, by)
     questions.count++
     questions.at = now.virtual
+    questions.facts = null
     return this.look("asked", ref, by, now)
   }
 
-  answer(ref: OperationRef, by: string, now: Now): ReadonlyArray<Violation> {
+  answer(ref: OperationRef, by: string, now: Now, facts: number | undefined): ReadonlyArray<Violation> {
+    this.questionsOf(ref, by).facts = facts
     return this.look("answered", ref, by, now)
   }
 
@@ -115,10 +138,12 @@ export class Askings {
     return found
   }
 
-  private questionsOf(ref: OperationRef, by: string): { count: number; at: number } {
-    const key = `${by} ${refKey(ref)}`
+  private questionsOf(ref: OperationRef, by: string): Questions {
+    const key = keyOf(ref, by)
     let questions = this.questions.get(key)
-    if (questions === undefined) this.questions.set(key, questions = { count: 0, at: -Infinity })
+    if (questions === undefined) this.questions.set(key, questions = { count: 0, at: -Infinity, facts: null })
     return questions
   }
 }
+
+const keyOf = (ref: OperationRef, by: string): string => `${by} ${refKey(ref)}`

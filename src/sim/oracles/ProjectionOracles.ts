@@ -1,5 +1,6 @@
 /** The vector index follows the records: every version, never back, and out for good once the memory is deleted. */
 import type { Invariant } from "../../domain/Invariant.ts"
+import { dot, unit } from "../../domain/Vector.ts"
 import { fine } from "./Oracle.ts"
 import type { MemoryTrack } from "./MemoryTrack.ts"
 
@@ -41,8 +42,24 @@ const finishedWhenThere: MemoryOracle = {
   }
 }
 
-export const projectionOracles: ReadonlyArray<MemoryOracle> = [
+/** What the model makes of a text; null when the world does not say. */
+export type VectorOf = ((text: string) => Float32Array) | null
+
+const vectorIsOfItsText = (vectorOf: VectorOf): MemoryOracle => ({
+  name: "vector-is-of-its-text",
+  promise: "What the index has of a memory is the vector of that version's text.",
+  check: ({ memory, vectorAfter }) => {
+    if (vectorOf === null || vectorAfter === null || vectorAfter.deleted) return fine
+    if (memory === null || memory.text === null || memory.version !== vectorAfter.version) return fine
+    const { vector } = vectorAfter
+    const due = unit(vectorOf(memory.text), vector.length)
+    return due !== null && dot(due, vector) > 0.999 ? fine : [`the vector of version ${memory.version} is of something else`]
+  }
+})
+
+export const projectionOracles = (vectorOf: VectorOf): ReadonlyArray<MemoryOracle> => [
   projectedFromTheStart,
   vectorNeverReturns,
-  finishedWhenThere
+  finishedWhenThere,
+  vectorIsOfItsText(vectorOf)
 ]

@@ -8,8 +8,8 @@ import { clockOracles, type Overtaking, tagOracles } from "./FairnessOracles.ts"
 import { holderOracles } from "./HolderOracles.ts"
 import { laneOracles, laneOrderOracles } from "./LaneOracles.ts"
 import { planOracles } from "./PlanOracles.ts"
-import type { Fates } from "./ProcessOracles.ts"
-import { projectionOracles } from "./ProjectionOracles.ts"
+import type { Askings, Fates } from "./ProcessOracles.ts"
+import { projectionOracles, type VectorOf } from "./ProjectionOracles.ts"
 import { togetherOracles } from "./TogetherOracles.ts"
 import type { Tracks } from "./Tracks.ts"
 
@@ -18,11 +18,13 @@ export interface World {
   readonly tracks: Tracks
   readonly fates: Fates
   readonly overtaking: Overtaking
+  readonly askings: Askings
+  readonly vectorOf: VectorOf
   readonly blind: ReadonlySet<string>
 }
 
 /** Those of the domain, which need one slice, and those of a commit, which see what it did. */
-export const promisesOf = ({ blind, fates, overtaking, settings, tracks }: World) => {
+export const promisesOf = ({ askings, blind, fates, overtaking, settings, tracks, vectorOf }: World) => {
   const but = <Seen>(promises: ReadonlyArray<Invariant<Seen>>) => promises.filter(({ name }) => !blind.has(name))
   return {
     slices: {
@@ -37,10 +39,11 @@ export const promisesOf = ({ blind, fates, overtaking, settings, tracks }: World
       operation: but([
         ...planOracles((workspaceId, id) => tracks.memories.get(refKey({ workspaceId, id }))?.memory ?? null),
         ...togetherOracles,
-        ...laneOrderOracles
+        ...laneOrderOracles,
+        askings.oracle
       ]),
       lane: but(laneOracles),
-      memory: but(projectionOracles),
+      memory: but(projectionOracles(vectorOf)),
       workspace: but(tagOracles(tracks)),
       commit: but([fates.oracle, overtaking.oracle, ...clockOracles])
     }

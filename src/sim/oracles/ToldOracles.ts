@@ -6,7 +6,7 @@ import type { Invariant } from "../../domain/Invariant.ts"
 import { refKey } from "../../domain/Ids.ts"
 import type { Operation } from "../../domain/Operation.ts"
 import type { Event } from "../../services/Events.ts"
-import { keyOf, operationOf, replayedOf } from "./Book.ts"
+import { isConflict, keyOf, meaningOf, operationOf, replayedOf } from "./Book.ts"
 import type { Hearing } from "./Hearing.ts"
 import { fine } from "./Oracle.ts"
 import { readOracles } from "./ReadOracles.ts"
@@ -45,6 +45,34 @@ const keyMeansOneCommand: ToldOracle = {
     if (known === undefined) return question._tag === "Retry" ? fine : ["its key was never claimed"]
     if (known.row.commandHash !== question.commandHash) return ["its key belongs to another command"]
     return known.row.operationId === operationOf(told) ? fine : ["its key belongs to another operation"]
+  }
+}
+
+const keyMeansWhatWasSaid: ToldOracle = {
+  name: "key-means-what-was-said",
+  promise: "To a key, two requests that mean the same are the same, and two that do not are not, however they are spelled.",
+  check: ({ book, told }) => {
+    const meaning = meaningOf(told)
+    const keyHash = keyOf(told)
+    const notes = keyHash === null ? undefined : book.keys.get(`${told.workspaceId}/${keyHash}`)
+    if (meaning === null || notes === undefined) return fine
+    if (isConflict(told)) return notes.meant.has(meaning) ? ["a conflict with what the key has been answered for"] : fine
+    if (replayedOf(told) === null) return fine
+    if (notes.conflicts.has(meaning)) return ["answered, and a conflict before"]
+    return notes.meant.size === 0 || notes.meant.has(meaning) ? fine : ["answered as something else was"]
+  }
+}
+
+const replaysComeFirst: ToldOracle = {
+  name: "replays-come-first",
+  promise: "Whoever repeats what has been done gets what was done, whatever has become of versions, states and credit.",
+  check: ({ told, tracks }) => {
+    const { answer, askedAt, question, workspaceId } = told
+    const keyHash = keyOf(told)
+    if (answer._tag !== "Refused" || isConflict(told) || keyHash === null || !("commandHash" in question)) return fine
+    const known = tracks.keys.get(`${workspaceId}/${keyHash}`)
+    if (known === undefined || known.at >= askedAt || known.row.commandHash !== question.commandHash) return fine
+    return [`refused as ${answer.refusal._tag}, and its key was claimed by this command before`]
   }
 }
 
@@ -121,18 +149,15 @@ const firstIsTheFirst: ToldOracle = {
 
 const creditWasShort: ToldOracle = {
   name: "credit-was-short",
-  promise: "Credit is said to be short only when it was, and only to a command that has not been paid for.",
+  promise: "Credit is said to be short only when it was, at some moment since.",
   check: ({ told, tracks }) => {
-    const { answer, answeredAt, askedAt, question, workspaceId } = told
+    const { answer, answeredAt, askedAt, workspaceId } = told
     if (answer._tag !== "Refused" || answer.refusal._tag !== "InsufficientCredit") return fine
     const { required } = answer.refusal
     const account = tracks.workspaces.get(workspaceId)
     const short = account === undefined || account.versions.missing(askedAt) ||
       account.versions.some(askedAt, answeredAt, ({ balances }) => balances.available < required)
-    if (!short) return [`${required} were available all the time`]
-    const keyHash = keyOf(told)
-    const known = keyHash === null ? undefined : tracks.keys.get(`${workspaceId}/${keyHash}`)
-    return known !== undefined && known.at < askedAt && question._tag !== "Retry" ? ["its key was claimed before"] : fine
+    return short ? fine : [`${required} were available all the time`]
   }
 }
 
@@ -148,7 +173,7 @@ const ifMatchIsKept: ToldOracle = {
   }
 }
 
-const cancelledIsCancelled: ToldOracle = {
+const doneIsDone: ToldOracle = {
   name: "done-is-done",
   promise: "Whoever was told that an operation is cancelled, or its input purged, was told so when it was.",
   check: ({ told, track }) => {
@@ -166,11 +191,13 @@ const cancelledIsCancelled: ToldOracle = {
 export const toldOracles: ReadonlyArray<ToldOracle> = [
   toldOfIsThere,
   keyMeansOneCommand,
+  keyMeansWhatWasSaid,
+  replaysComeFirst,
   toldWhatWas,
   toldTheMoney,
   firstIsTheFirst,
   creditWasShort,
   ifMatchIsKept,
-  cancelledIsCancelled,
+  doneIsDone,
   ...readOracles
 ]

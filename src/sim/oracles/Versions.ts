@@ -10,13 +10,14 @@ export class Versions<Row> {
     this.rows.push(row)
   }
 
-  get latest(): Row | undefined {
-    return this.rows.at(-1)
-  }
-
   /** When it came into being; undefined while it has not. */
   get beganAt(): number | undefined {
     return this.times[0]
+  }
+
+  /** When it became what it is. */
+  get changedAt(): number | undefined {
+    return this.times.at(-1)
   }
 
   /** Whether it was like this at some moment between these, both included. What changed at a moment was both in it. */
