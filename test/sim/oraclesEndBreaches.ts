@@ -63,6 +63,7 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["plan-is-the-answer", () => hears(asks(claimed(), one), one, 2).run(one, (tx) => tx.freeze(1))],
   ["expired-inputs-go", () => {
     const history = new History({ settings: { ...settings, failedInputRetention: Duration.zero } })
+    history.oracles.healed()
     return over(history.run(api, (tx) => tx.accept(1)).run(api, (tx) => tx.cancel(1)).wait(20_000))
   }],
   ["not-asked-when-lost", () => asks(claimed().run(one, (tx) => tx.renew(1)).wait(3_300), one)],
@@ -75,6 +76,7 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
 export const candour = (): History => {
   const short = { ...settings, failedInputRetention: Duration.zero }
   const history = new History({ settings: short, vectorOf: () => Float32Array.of(2, 0), neverStored: ["made up"] })
+  history.oracles.healed()
   history.run(api, (tx) => tx.accept(1)).run(one, (tx) => tx.claim(1))
   hears(asks(history, one), one, 1).run(one, (tx) => tx.freeze(1)).run(one, (tx) => tx.settle(1))
   const id = history.memoryOf(1)

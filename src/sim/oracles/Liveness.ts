@@ -84,13 +84,14 @@ export const livenessNames: ReadonlyArray<Named> =
 export interface End {
   /** As they are by now. */
   readonly settings: SettingsShape
-  /** Virtual time, in milliseconds. */
-  readonly healedAt: number
+  /** Virtual time, in milliseconds. Null in a world that never had to be healed: settings may just have changed. */
+  readonly healedAt: number | null
   readonly now: number
 }
 
 /** Inputs that repair has left where they are. In a healed world each sweep takes away one at least. */
 export const overdue = (tracks: Tracks, { healedAt, now, settings }: End): ReadonlyArray<Violation> => {
+  if (healedAt === null) return []
   const kept = [...tracks.operations.values()].filter(({ hasInput, operation }) => hasInput && operation?.state === "failed")
   const sweepMs = 1.25 * Duration.toMillis(settings.repairInterval)
   const patienceMs = Duration.toMillis(settings.failedInputRetention) + (kept.length + 2) * sweepMs

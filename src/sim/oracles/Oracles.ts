@@ -57,7 +57,7 @@ export class Oracles {
   private readonly abstract = new AbstractStates()
   private readonly watch = new Watch(this.tracks, this.fates)
   private readonly settings: SettingsShape
-  private healedAt = 0
+  private healedAt: number | null = null
   private readonly canary: Canary
   private readonly madeUp: Canary
   private readonly askings: Askings
