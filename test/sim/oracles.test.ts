@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { catalogue } from "../../src/sim/oracles/Oracles.ts"
 import { commitBreaches } from "./oraclesCommitBreaches.ts"
 import { candour, endBreaches, innocence, remembered } from "./oraclesEndBreaches.ts"
+import { History } from "./oraclesHistory.ts"
 import { ended, story } from "./oraclesStory.ts"
 import { toldBreaches, truth } from "./oraclesToldBreaches.ts"
 
@@ -49,6 +50,22 @@ describe("a breach", () => {
       // Both ways of looking see the same, unless something is hidden from one of them.
       if (!broken.includes("commits-tell-everything")) assert.notInclude(broken, "found-on-the-way")
     })
+  })
+
+  it("says where, and never what: no detail holds a text that somebody said", () => {
+    for (const [, make] of breaches) {
+      for (const { detail, id } of make().oracles.violations) {
+        assert.notMatch(detail, /canary|fact \d|secret|edited|made up/)
+        assert.isNotEmpty(id)
+      }
+    }
+  })
+
+  it("is not noticed by those who are told to be blind to it", () => {
+    const blind = ["every-operation-ends", "every-lane-empties", "nothing-stays-reserved", "every-hold-ends", "only-the-holder-writes"]
+    const history = new History({ blind }).run("api-1#1", (tx) => tx.accept(1)).run("worker-1#1", (tx) => tx.claim(1))
+    history.run("worker-2#1", (tx) => tx.renew(1))
+    assert.deepStrictEqual(history.oracles.atEnd(history.tables), [])
   })
 
   it("of every promise is among these", () => {

@@ -116,6 +116,13 @@ export const toldBreaches: ReadonlyArray<readonly [breaks: string, history: () =
     tell(history, { ...meant(history, "one"), commandHash: hashOf(9) } as never, conflict())
     return tell(history, meant(history, "one"), receipt(history, 1), { askedAt: history.now - 5 })
   }],
+  ["refused-claims-nothing", () => {
+    const history = new History().run(api, (tx) => tx.spend())
+    const question = infer(accepted(), 1)
+    tell(history, question, short(0n))
+    history.run(api, (tx) => tx.grant(5n)).run(api, (tx) => tx.accept(1)).oracles.atEnd(history.tables)
+    return history
+  }],
   ["keyless-is-made-once", () => {
     const history = deleted()
     tell(history, change("Delete", history.memoryOf(1)), Telling.completed(history, 20), { askedAt: history.now - 5 })

@@ -11,8 +11,8 @@ export interface KeyNotes {
   unknown: number
   /** Questions that were told that somebody else was. */
   repeats: number
-  /** Whether anybody was refused for want of credit. */
-  refused: boolean
+  /** The commands that were refused for want of credit. */
+  readonly refused: Set<Sha256Hex>
   /** What was meant by those that got its operation, and by those to whom it was a conflict: as far as clients say. */
   readonly meant: Set<string>
   readonly conflicts: Set<string>
@@ -37,7 +37,7 @@ export class Book {
     const name = `${workspaceId}/${keyHash}`
     let notes = this.keys.get(name)
     if (notes === undefined) {
-      const none = { firsts: 0, unknown: 0, repeats: 0, refused: false }
+      const none = { firsts: 0, unknown: 0, repeats: 0, refused: new Set<Sha256Hex>() }
       this.keys.set(name, notes = { keyHash, workspaceId, ...none, meant: new Set(), conflicts: new Set() })
     }
     return notes
@@ -75,7 +75,9 @@ export class Book {
     if (replayed === false) notes.firsts++
     else if (replayed === true) notes.repeats++
     else if (answer._tag === "Unknown") notes.unknown++
-    else if (answer._tag === "Refused" && answer.refusal._tag === "InsufficientCredit") notes.refused = true
+    else if (answer._tag === "Refused" && answer.refusal._tag === "InsufficientCredit" && "commandHash" in question) {
+      notes.refused.add(question.commandHash)
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import { isTerminal } from "../../domain/Operation.ts"
 import type { Book, KeyNotes } from "./Book.ts"
 import { fine, hold, named, type Named } from "./Oracle.ts"
 import type { OperationTrack } from "./OperationTrack.ts"
-import type { Tracks } from "./Tracks.ts"
+import type { KnownKey, Tracks } from "./Tracks.ts"
 
 const acknowledgedIsDone: Invariant<OperationTrack | undefined> = {
   name: "acknowledged-is-done",
@@ -23,6 +23,15 @@ const somebodyWasFirst: Invariant<KeyNotes> = {
     repeats === 0 || firsts + unknown > 0 ? fine : [`${repeats} were told that they repeat something, and nobody began it`]
 }
 
+const refusedClaimsNothing: Invariant<{ readonly notes: KeyNotes; readonly key: KnownKey | undefined }> = {
+  name: "refused-claims-nothing",
+  promise: "A command that is refused for want of credit claims no key and makes nothing.",
+  check: ({ key, notes: { firsts, refused, repeats, unknown } }) =>
+    key === undefined || !refused.has(key.row.commandHash) || firsts + repeats + unknown > 0
+      ? fine
+      : ["everybody was refused, and somebody claimed the key"]
+}
+
 /** What was made without a key, and how often that was asked for. */
 interface Keyless {
   readonly made: number
@@ -38,7 +47,12 @@ const keylessIsMadeOnce: Invariant<Keyless> = {
 /** What asks for each kind of operation that may come without a key. */
 const kinds = { "memory.add": "Add", "memory.update": "Update", "memory.delete": "Delete" } as const
 
-export const endOracles: ReadonlyArray<Named> = named([acknowledgedIsDone, somebodyWasFirst, keylessIsMadeOnce])
+export const endOracles: ReadonlyArray<Named> = named([
+  acknowledgedIsDone,
+  somebodyWasFirst,
+  refusedClaimsNothing,
+  keylessIsMadeOnce
+])
 
 export const missing = (tracks: Tracks, book: Book): ReadonlyArray<Violation> => {
   const found: Array<Violation> = []
@@ -46,7 +60,9 @@ export const missing = (tracks: Tracks, book: Book): ReadonlyArray<Violation> =>
     hold([acknowledgedIsDone], tracks.operations.get(refKey(notes)), notes, found)
   }
   for (const notes of book.keys.values()) {
-    hold([somebodyWasFirst], notes, { workspaceId: notes.workspaceId, id: notes.keyHash }, found)
+    const ref = { workspaceId: notes.workspaceId, id: notes.keyHash }
+    hold([somebodyWasFirst], notes, ref, found)
+    hold([refusedClaimsNothing], { notes, key: tracks.keys.get(refKey(ref)) }, ref, found)
   }
   for (const { workspaceId } of tracks.workspaces.values()) {
     for (const [kind, question] of Object.entries(kinds)) {

@@ -163,7 +163,7 @@ export class Watch {
     if (question._tag === "Cancel" && track !== null) this.cancelled(track, askedAt)
     if (replayed === null || question._tag === "Retry" || track === null) return
     if (notes !== undefined && notes.unknown > 0) this.reach("unknown, then found")
-    if (notes?.refused === true && !replayed) this.reach("402 then the same key accepted")
+    if (notes !== undefined && notes.refused.size > 0 && !replayed) this.reach("402 then the same key accepted")
     if (notes !== undefined && notes.firsts + notes.repeats >= 2) this.reach("several with one key")
     if (replayed && track.versions.missing(askedAt)) this.reach("replay of a key while the first accept is uncommitted")
     if (this.acceptUnheard.has(track)) this.reach("lost acknowledgement then retry finds it done")
