@@ -5,6 +5,7 @@ import type { Fragment } from "effect/sql/Statement"
 import { refKey, type WorkspaceId } from "../domain/Ids.ts"
 import { Memory } from "../domain/Memory.ts"
 import { type ScopeFilter, scopeKeys } from "../domain/Scope.ts"
+import { milliseconds } from "./PgRows.ts"
 import { refColumns, table } from "./PgTable.ts"
 
 /** The columns of `memories m`, named and typed as `domain/Memory` wants them. */
@@ -17,8 +18,8 @@ export const memoryColumns = [
   "m.metadata",
   `m.event_date as "eventDate"`,
   `m.operation_id as "operationId"`,
-  `floor(extract(epoch from m.created_at) * 1000)::float8 as "createdAt"`,
-  `floor(extract(epoch from m.updated_at) * 1000)::float8 as "updatedAt"`,
+  `${milliseconds("m.created_at")} as "createdAt"`,
+  `${milliseconds("m.updated_at")} as "updatedAt"`,
   "m.deleted"
 ].join(", ")
 

@@ -9,7 +9,7 @@ import { pickScope } from "../domain/Scope.ts"
 import type { Frozen, KeyRow, NewOperation, OperationStore, SavedOperation } from "../services/OperationStore.ts"
 import { LeasePool } from "./PgDatabase.ts"
 import { makeReads } from "./PgOperationReads.ts"
-import { operationColumns } from "./PgRows.ts"
+import { milliseconds, operationColumns } from "./PgRows.ts"
 import { type Column, type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
@@ -25,7 +25,7 @@ const Work = Schema.Struct({
 
 const decodeWork = Schema.decodeUnknownOption(Work)
 
-const clock = `floor(extract(epoch from clock_timestamp()) * 1000)::float8`
+const clock = milliseconds("clock_timestamp()")
 
 export const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
@@ -164,10 +164,12 @@ export const make = Effect.gen(function*() {
         Effect.map((found) => found.flatMap((row) => Option.toArray(decodeWork(row))))
       ),
 
+    // What was written is in force. Only where something was not, an older plan has to be read.
     freeze: Effect.fnUntraced(function*(rows) {
       if (rows.length === 0) return []
-      yield* outcome(sql`insert into operation_plans (workspace_id, operation_id, plan)
-        select * from ${table(sql, rows, planColumns)} on conflict do nothing`)
+      const written = yield* outcome(sql`insert into operation_plans (workspace_id, operation_id, plan)
+        select * from ${table(sql, rows, planColumns)} on conflict do nothing returning 1`)
+      if (written.length === rows.length) return rows
       const inForce = yield* store.work(rows)
       return inForce.flatMap(({ workspaceId, id, plan }) => plan === null ? [] : [{ workspaceId, id, plan }])
     }),
