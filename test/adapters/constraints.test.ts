@@ -91,6 +91,7 @@ const operations: ReadonlyArray<Case> = [
   ["a frozen plan never changes", "plans_are_frozen", [operation(), plan, `update operation_plans set plan = '[]'`]],
   ["an accepted input never changes", "inputs_are_accepted_once",
     [operation(), input, `update operation_inputs set input = '[]'`]],
+  ["an operation is of a workspace that exists", "operations_have_a_workspace", [operation({ workspace_id: "'v'" })]],
   ["a lane never has two heads", "operations_lane_head", [operation(), operation({ id: `${two}` })]],
   ["nothing runs without a lease", "running_holds_a_lease", [operation({ state: "'running'" })]],
   ["nothing keeps a lease that does not run", "running_holds_a_lease", [operation({ ...running, state: "'pending'" })]],
@@ -117,6 +118,8 @@ const operations: ReadonlyArray<Case> = [
 ]
 
 const memories: ReadonlyArray<Case> = [
+  ["a memory is of a workspace that exists", "memories_have_a_workspace",
+    [remember.replace("values ('w'", "values ('v'")]],
   ["a memory never skips a version", "memories_go_one_version_on", [remember, "update memories set version = 3"]],
   ["a memory never changes without a version", "memories_go_one_version_on",
     [remember, "update memories set text = 'milk'"]],
@@ -162,8 +165,9 @@ const money: ReadonlyArray<Case> = [
     [...reserved, charge(2), transfer("charge", 2), transfer("release", 4)]],
   ["nobody spends what he does not have", "accounts_available_check",
     [operation(), grant(4), authorization(1, 5), transfer("reserve", 5)]],
-  ["nobody spends without an authorization", "transfers_workspace_id_operation_id_authorization_no_fkey",
+  ["nobody spends without an authorization", "transfer_moves_what_was_authorized",
     [operation(), grant(5), transfer("reserve", 5)]],
+  ["what was authorized is never removed", "authorizations_stay", [...reserved, "delete from authorizations"]],
   ["a balance never moves by itself", "balances_move_by_transfers",
     [grant(5), "update accounts set available = 6, issued = 6"]],
   ["no account opens with money in it", "accounts_open_empty",
