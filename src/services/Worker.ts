@@ -136,7 +136,8 @@ const make = Effect.gen(function*() {
     if (missing.length > 0) yield* lose((yield* claims.lost(missing)).map(keyOf))
   })
 
-  const renewEvery = Duration.millis(Duration.toMillis(settings.lease) / 3)
+  // Whole milliseconds, as timers have: a fixed schedule would run again for the rest of a fraction.
+  const renewEvery = Duration.millis(Math.floor(Duration.toMillis(settings.lease) / 3))
   // From start to start, and given up in time: after a renewal that came to nothing there is one more before the fence.
   const heartbeat = renewAll.pipe(
     Effect.timeoutOrElse({ duration: Duration.times(renewEvery, 0.75), orElse: () => Effect.logWarning("A renewal of leases had no answer in time") }),
