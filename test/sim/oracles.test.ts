@@ -1,9 +1,10 @@
 /** A history that holds breaks no promise, and the smallest thing that breaks one is noticed by its name. */
 import { assert, describe, it } from "@effect/vitest"
 import { catalogue } from "../../src/sim/oracles/Oracles.ts"
-import { commitBreaches } from "./oraclesCommitBreaches.ts"
+import { commitBreaches, passing } from "./oraclesCommitBreaches.ts"
 import { candour, endBreaches, innocence, remembered } from "./oraclesEndBreaches.ts"
 import { History } from "./oraclesHistory.ts"
+import { other } from "./oraclesRows.ts"
 import { ended, story } from "./oraclesStory.ts"
 import { toldBreaches, truth } from "./oraclesToldBreaches.ts"
 
@@ -34,6 +35,10 @@ describe("what is no breach", () => {
   it("a vector, a plan and a wait that are what they should be", () => {
     const history = candour()
     assert.deepStrictEqual(history.oracles.atEnd(history.tables), [])
+  })
+
+  it("an operation that is passed by while somebody has it locked", () => {
+    assert.deepStrictEqual(passing(new History({ locked: (ref) => ref.workspaceId === other })).oracles.violations, [])
   })
 
   it("a text that was said, in what is remembered of it", () => {

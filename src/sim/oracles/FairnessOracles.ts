@@ -3,7 +3,7 @@
  * served, and nobody overtaken by those behind him for longer than it takes to be seen.
  */
 import type { Invariant } from "../../domain/Invariant.ts"
-import { refKey } from "../../domain/Ids.ts"
+import { type OperationRef, refKey } from "../../domain/Ids.ts"
 import type { Operation } from "../../domain/Operation.ts"
 import { fine } from "./Oracle.ts"
 import type { OperationTrack } from "./OperationTrack.ts"
@@ -11,10 +11,13 @@ import type { Tracks } from "./Tracks.ts"
 import type { WorkspaceTrack } from "./WorkspaceTrack.ts"
 
 /**
- * How many claims of one process may pass by an operation that is next. One was under way when it became claimable;
- * others happen while a rival has it locked, for as long as a claim takes.
+ * How many claims of one process may pass by an operation that is next, and free. One was under way when it became
+ * claimable; and it may have been locked when a claim looked, by somebody who let go of it before the claim was committed.
  */
 export const overtakingMax = 3
+
+/** Whether somebody has the row of an operation locked now; null when the world does not say. */
+export type Locked = ((ref: OperationRef) => boolean) | null
 
 const tagsAreFair = (tracks: Tracks): Invariant<WorkspaceTrack> => ({
   name: "tags-are-fair",
@@ -43,28 +46,24 @@ const clockFollowsTheServed: Invariant<Tracks> = {
   check: ({ clock, served }) => clock === served ? fine : [`the clock shows ${clock}, and tag ${served} was claimed`]
 }
 
-/** Since the world healed: who passed by whom, and how often. */
-export class Overtaking {
-  private healed = false
-  private readonly passed = new Map<string, number>()
-
-  heal(): void {
-    this.healed = true
-  }
-
-  readonly oracle: Invariant<Tracks> = {
+/** Who passed by whom, and how often. */
+const nobodyIsOvertaken = (locked: Locked): Invariant<Tracks> => {
+  const passed = new Map<string, number>()
+  return {
     name: "nobody-is-overtaken",
-    promise: `In a healed world no process claims fresh work more than ${overtakingMax} times past a fresh operation of another workspace that is before it in the fair order.`,
+    promise:
+      `No process claims fresh work more than ${overtakingMax} times past a free operation of another workspace that is before it in the fair order.`,
     check: (tracks) => {
-      if (!this.healed) return fine
+      if (locked === null) return fine
       const claims = tracks.touched.operations.filter((track) => track.claimed && isFresh(track.before!))
       if (claims.length === 0) return fine
       const problems: Array<string> = []
       for (const { operation } of tracks.operations.values()) {
         if (operation === null || !isFresh(operation) || !claims.some((claim) => isPast(claim, operation))) continue
+        if (locked(operation)) continue
         const key = `${tracks.commit.by} ${refKey(operation)}`
-        const count = (this.passed.get(key) ?? 0) + 1
-        this.passed.set(key, count)
+        const count = (passed.get(key) ?? 0) + 1
+        passed.set(key, count)
         if (count > overtakingMax) problems.push(`${operation.id} was passed by ${count} claims of ${tracks.commit.by}`)
       }
       return problems
@@ -81,4 +80,7 @@ const isPast = ({ before }: OperationTrack, waiting: Operation): boolean =>
   (before!.fairTag > waiting.fairTag || (before!.fairTag === waiting.fairTag && before!.seq > waiting.seq))
 
 export const tagOracles = (tracks: Tracks): ReadonlyArray<Invariant<WorkspaceTrack>> => [tagsAreFair(tracks)]
-export const clockOracles: ReadonlyArray<Invariant<Tracks>> = [clockFollowsTheServed]
+export const queueOracles = (locked: Locked): ReadonlyArray<Invariant<Tracks>> => [
+  clockFollowsTheServed,
+  nobodyIsOvertaken(locked)
+]

@@ -13,7 +13,6 @@ import { AbstractStates } from "./AbstractStates.ts"
 import { Book, keyOf, operationOf } from "./Book.ts"
 import { Canary, canaryPromise, madeUpPromise } from "./Canary.ts"
 import { endOracles, missing } from "./EndOracles.ts"
-import { Overtaking } from "./FairnessOracles.ts"
 import { hearing } from "./Hearing.ts"
 import { livenessNames, overdue, stuck } from "./Liveness.ts"
 import { hold, named, type Named } from "./Oracle.ts"
@@ -37,6 +36,8 @@ export interface OraclesOptions {
   readonly canaries?: ReadonlyArray<string>
   /** Texts that the model makes up about what it was never shown. */
   readonly neverStored?: ReadonlyArray<string>
+  /** Whether somebody has the row of an operation locked now. */
+  readonly locked?: (ref: OperationRef) => boolean
   /** What the model makes of a text. */
   readonly vectorOf?: (text: string) => Float32Array
   /** After how many commits everything is looked at. */
@@ -53,7 +54,6 @@ export class Oracles {
   private readonly tracks = new Tracks()
   private readonly book = new Book()
   private readonly fates = new Fates()
-  private readonly overtaking = new Overtaking()
   private readonly abstract = new AbstractStates()
   private readonly watch = new Watch(this.tracks, this.fates)
   private readonly settings: SettingsShape
@@ -64,8 +64,9 @@ export class Oracles {
   private readonly promises: ReturnType<typeof promisesOf>
 
   constructor(options: OraclesOptions) {
-    const { blind = [], canaries = [], databaseNow, neverStored = [], now, settings, vectorOf = null, wholeEvery = 512 } = options
-    const { fates, overtaking, tracks } = this
+    const { blind = [], canaries = [], databaseNow, locked = null, neverStored = [], now, settings } = options
+    const { vectorOf = null, wholeEvery = 512 } = options
+    const { fates, tracks } = this
     this.settings = settings
     this.now = now
     this.databaseNow = databaseNow ?? (() => (tracks.count === 0 ? 0 : tracks.commit.at + now() - tracks.now))
@@ -74,7 +75,7 @@ export class Oracles {
     this.canary = new Canary(canaries)
     this.madeUp = new Canary(neverStored)
     const askings = this.askings = new Askings(settings, tracks, fates)
-    this.promises = promisesOf({ settings, tracks, fates, overtaking, askings, vectorOf, blind: this.blind })
+    this.promises = promisesOf({ settings, tracks, fates, askings, locked, vectorOf, blind: this.blind })
   }
 
   /** Something became durable. */
@@ -128,7 +129,6 @@ export class Oracles {
   /** From now on nothing goes wrong any more. */
   healed(): void {
     this.healedAt = this.now()
-    this.overtaking.heal()
   }
 
   /** A process asks the model about the input of this operation. */
@@ -234,9 +234,9 @@ const violation = ({ name }: Named, id: string, detail: string): Violation =>
 
 /** Every promise that is looked at, each with its sentence. */
 export const catalogue: ReadonlyArray<Named> = (() => {
-  const world = { settings: defaultSettings, tracks: new Tracks(), fates: new Fates(), overtaking: new Overtaking() }
+  const world = { settings: defaultSettings, tracks: new Tracks(), fates: new Fates() }
   const askings = new Askings(defaultSettings, world.tracks, world.fates)
-  const { slices, steps, transitions } = promisesOf({ ...world, askings, vectorOf: null, blind: new Set() })
+  const { slices, steps, transitions } = promisesOf({ ...world, askings, locked: null, vectorOf: null, blind: new Set() })
   const ofCommits = [slices, transitions, steps].flatMap((lists) => Object.values(lists).flatMap(named))
   return [
     ...ofCommits,

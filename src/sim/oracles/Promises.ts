@@ -4,7 +4,7 @@ import { perLane, perMemory, perOperation, perWorkspace } from "../../domain/Inv
 import { memoryTransitions, operationTransitions } from "../../domain/TransitionInvariants.ts"
 import { refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
-import { clockOracles, type Overtaking, tagOracles } from "./FairnessOracles.ts"
+import { type Locked, queueOracles, tagOracles } from "./FairnessOracles.ts"
 import { holderOracles } from "./HolderOracles.ts"
 import { laneOracles, laneOrderOracles } from "./LaneOracles.ts"
 import { planOracles } from "./PlanOracles.ts"
@@ -17,14 +17,14 @@ export interface World {
   readonly settings: SettingsShape
   readonly tracks: Tracks
   readonly fates: Fates
-  readonly overtaking: Overtaking
+  readonly locked: Locked
   readonly askings: Askings
   readonly vectorOf: VectorOf
   readonly blind: ReadonlySet<string>
 }
 
 /** Those of the domain, which need one slice, and those of a commit, which see what it did. */
-export const promisesOf = ({ askings, blind, fates, overtaking, settings, tracks, vectorOf }: World) => {
+export const promisesOf = ({ askings, blind, fates, locked, settings, tracks, vectorOf }: World) => {
   const but = <Seen>(promises: ReadonlyArray<Invariant<Seen>>) => promises.filter(({ name }) => !blind.has(name))
   return {
     slices: {
@@ -45,7 +45,7 @@ export const promisesOf = ({ askings, blind, fates, overtaking, settings, tracks
       lane: but(laneOracles),
       memory: but(projectionOracles(vectorOf)),
       workspace: but(tagOracles(tracks)),
-      commit: but([fates.oracle, overtaking.oracle, ...clockOracles])
+      commit: but([fates.oracle, ...queueOracles(locked)])
     }
   }
 }
