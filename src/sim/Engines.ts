@@ -64,7 +64,10 @@ function* seeds(engine: "swarm" | "pct", base: string): Generator<Job> {
   for (let index = 0;; index++) yield { spec: { seed: seedOf(base, engine, index), engine } }
 }
 
-/** What a sweep tries at each point that offers it. What the world or a client does of itself is for the swarm. */
+/**
+ * What a sweep tries at each point that offers it. What the world or a client does of itself is for the swarm, and a
+ * deadlock is to programs what a serialization failure is.
+ */
 export const sweptKinds: ReadonlyArray<FaultKind> = [
   "crash_before",
   "crash_after",
@@ -75,7 +78,6 @@ export const sweptKinds: ReadonlyArray<FaultKind> = [
   "lost_acknowledgement",
   "late_commit",
   "serialization_failure",
-  "deadlock",
   "delivery_dropped",
   "delivery_duplicated",
   "provider_timeout_after",
@@ -93,20 +95,25 @@ const workload: Partial<Shape> = {
   ...standard,
   lanes: 2,
   leaseMs: 5_000,
-  chaosMs: 60_000,
   budget: 0,
   rates: {}
 }
 
-/** Some bugs show only while a lease outlives the model's answer, others only when it does not. */
-const providerMs = { quick: 500, slow: 7_500 } as const
+/**
+ * Some bugs show only while a lease outlives the model's answer, others only when it does not. Faults may strike for
+ * about as long as there is work.
+ */
+const models = {
+  quick: { providerMs: 500, chaosMs: 15_000 },
+  slow: { providerMs: 7_500, chaosMs: 25_000 }
+} as const
 
 /** The standard workload, twice: with a model that is quick, and with one that is slower than a lease. */
 export const workloads = (engine: "sweep" | "pair", base: string): ReadonlyArray<Spec> =>
-  Object.entries(providerMs).map(([name, providerMs]) => ({
+  Object.entries(models).map(([name, model]) => ({
     seed: `${base}/${engine}/${name}`,
     engine,
-    shape: { ...workload, providerMs },
+    shape: { ...workload, ...model },
     faults: []
   }))
 

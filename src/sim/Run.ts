@@ -26,6 +26,8 @@ export interface Keep {
   readonly trace?: boolean
   readonly occasions?: boolean
   readonly deviations?: boolean
+  /** The most virtual time that it may take: what is cut short has held as far as anybody looked. */
+  readonly forMs?: number
 }
 
 export interface Run {

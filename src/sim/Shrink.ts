@@ -42,20 +42,24 @@ export const shrink = (failing: Spec, invariant: string, options: ShrinkOptions)
   }
   search.take({ ...search.spec, deviations: [] })
   search.take({ ...search.spec, faults: [] })
-  let before = Infinity
-  while (search.size < before && !search.over) {
+  for (let before = Infinity; search.size < before && !search.over;) {
     before = search.size
+    // First of all, because smaller worlds are quicker.
+    smallerShape(search)
     fewerFaults(search)
     fewerLives(search)
-    if (search.faults.length > 1) otherPlaces(search, search.run.shape)
     fewerDeviations(search)
-    smallerShape(search)
+    otherPlaces(search, search.run.shape)
+    otherPlaces(search, { ...search.run.shape, ...least, chaosMs: search.run.shape.chaosMs })
   }
   return { spec: search.spec, run: search.run, isPlan: true, finished: !search.over, runs: search.runs + 1, from }
 }
 
 const breaks = (run: Run, invariant: string): boolean =>
   run.violations.some((violation) => violation.invariant === invariant)
+
+const sizeOf = ({ apis, lanes, operations, workers, workspaces }: Shape): number =>
+  operations + workers + apis + workspaces + lanes
 
 const everyKind = Object.keys(faultKinds) as ReadonlyArray<FaultKind>
 
@@ -89,8 +93,7 @@ class Search {
 
   /** What there is to be read in a plan. */
   get size(): number {
-    const { operations, workers, apis, workspaces, lanes } = this.run.shape
-    return 100 * (this.faults.length + this.deviations.length) + operations + workers + apis + workspaces + lanes
+    return 100 * (this.faults.length + this.deviations.length) + sizeOf(this.run.shape)
   }
 
   get over(): boolean {
@@ -101,7 +104,7 @@ class Search {
   take(spec: Spec): boolean {
     if (this.over) return false
     this.runs++
-    const run = this.options.simulate(spec)
+    const run = this.options.simulate(spec, { forMs: this.patienceMs })
     if (!breaks(run, this.invariant)) return false
     const { deviations, faults } = run.unused
     const left = <A>(all: ReadonlyArray<A> | undefined, unused: ReadonlyArray<A>): ReadonlyArray<A> => {
@@ -113,11 +116,16 @@ class Search {
     return true
   }
 
+  /** What has not broken by then is taken to hold: most of what is tried would hold for long. */
+  private get patienceMs(): number {
+    return this.best === null ? Infinity : 2 * this.best.run.virtualMs + 5_000
+  }
+
   /** What could still go wrong after the faults of `spec`. */
   places(spec: Spec): ReadonlyArray<Fault> {
     if (this.over) return []
     this.runs++
-    const { fired, occasions } = this.options.simulate(spec, { occasions: true })
+    const { fired, occasions } = this.options.simulate(spec, { occasions: true, forMs: this.patienceMs })
     const last = fired.at(-1)
     const struck = last === undefined ? -1 : occasions.findIndex((occasion) => nameOf(occasion) === nameOf(last))
     return fired.length < (spec.faults?.length ?? 0) ? [] : faultsAt(occasions.slice(struck + 1), everyKind)
@@ -145,7 +153,8 @@ export const fewer = <A>(items: () => ReadonlyArray<A>, take: (some: ReadonlyArr
     const all = items()
     parts = Math.min(parts, all.length)
     let found = false
-    for (let part = 0; part < parts && !found; part++) {
+    // The last ones first: what comes before them stays as it was.
+    for (let part = parts - 1; part >= 0 && !found; part--) {
       const begin = Math.floor(part * all.length / parts)
       const end = Math.floor((part + 1) * all.length / parts)
       found = take([...all.slice(0, begin), ...all.slice(end)])
@@ -193,33 +202,37 @@ export const withoutLife = (spec: Spec, actor: string): Spec => {
   }
 }
 
-/** How many places are tried for one fault. */
+/** How many places are tried for a fault, and for one that has another before it. */
 const placesMax = 100
+const firstsMax = 12
+/** Among more faults than these nobody looks for other places. */
+const movedMax = 6
 
 /**
  * Leaving out one by one ends where every fault is needed by another. So this begins anew, in a world of this shape,
- * with nothing or with one of the faults, and looks for a place where a single one of the others completes it.
+ * with no fault or one, and looks for a place where a single one more completes it.
  */
 const otherPlaces = (search: Search, shape: Shape) => {
   const { faults, spec } = search
+  const most = faults.length - (sizeOf(shape) < sizeOf(search.run.shape) ? 0 : 1)
+  if (most < 1 || faults.length > movedMax) return
   const wanted = new Set(faults.map(({ kind, label }) => `${kind} ${label}`))
-  for (const before of [[], ...faults.map((fault) => [fault])]) {
-    if (before.length >= faults.length) return
-    const isWanted = ({ kind, label }: Fault): boolean => wanted.has(`${kind} ${label}`)
-    const places = search.places({ ...spec, shape, faults: before }).filter(isWanted)
-    const step = Math.max(1, places.length / placesMax)
-    for (let place = 0; place < places.length; place += step) {
-      if (search.take({ ...spec, shape, faults: [...before, places[Math.floor(place)]!] })) return
-    }
-  }
+  const places = (before: ReadonlyArray<Fault>, max: number): ReadonlyArray<Fault> =>
+    sample(search.places({ ...spec, shape, faults: before }).filter(({ kind, label }) => wanted.has(`${kind} ${label}`)), max)
+  const completes = (before: ReadonlyArray<Fault>): boolean =>
+    places(before, placesMax).some((fault) => search.take({ ...spec, shape, faults: [...before, fault] }))
+  if (completes([]) || most < 2) return
+  ;[...faults, ...places([], firstsMax)].some((fault) => completes([fault]))
 }
+
+/** At most so many of them, evenly spread. */
+const sample = <A>(items: ReadonlyArray<A>, max: number): ReadonlyArray<A> =>
+  items.length <= max ? items : Array.from({ length: max }, (_, index) => items[Math.floor(index * items.length / max)]!)
 
 /** What can be made smaller, and how small. */
 const least = { operations: 1, workers: 1, apis: 1, workspaces: 1, lanes: 1, chaosMs: 1_000 } as const
 
 const smallerShape = (search: Search) => {
-  const { shape } = search.run
-  if (shape.operations > 1 || shape.workers > 1) otherPlaces(search, { ...shape, ...least, chaosMs: shape.chaosMs })
   for (const name of Object.keys(least) as ReadonlyArray<keyof typeof least>) {
     let low: number = least[name]
     while (low < search.run.shape[name]) {

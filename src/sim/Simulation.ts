@@ -1,11 +1,12 @@
 /** From a spec to its run: deterministic, synchronous, and alone in its thread. */
 import type { Operation } from "../domain/Operation.ts"
+import { commitWords } from "./CommitWords.ts"
 import * as Faults from "./Faults.ts"
 import { root } from "./Keyed.ts"
 import type { Run, Simulate, Spec } from "./Run.ts"
 import * as Schedule from "./Schedule.ts"
 import { drawShape } from "./Shape.ts"
-import { keeping } from "./Trace.ts"
+import { keeping, type Recorder } from "./Trace.ts"
 import { World } from "./World.ts"
 
 export const simulate: Simulate = (spec, keep = {}) => {
@@ -25,7 +26,8 @@ export const simulate: Simulate = (spec, keep = {}) => {
     blind: spec.blind ?? [],
     ...(keep.trace === true ? { recorder: trace.record } : {})
   })
-  world.run()
+  if (keep.trace === true) tellOfCommits(world, trace.record)
+  world.run(keep.forMs)
   return {
     spec,
     shape,
@@ -35,6 +37,20 @@ export const simulate: Simulate = (spec, keep = {}) => {
     deviations
   }
 }
+
+/** What became durable is a part of the trace too, for people: it is no step, and in no hash. */
+const tellOfCommits = ({ kernel, service }: World, record: Recorder) =>
+  service.database.onCommit((commit) =>
+    record({
+      step: kernel.steps,
+      at: kernel.now,
+      actor: commit.by,
+      kind: "note",
+      label: "committed",
+      detail: commitWords(commit),
+      hash: kernel.hash
+    })
+  )
 
 const known = ({ kernel, observers, service, striker }: World): Pick<
   Run,

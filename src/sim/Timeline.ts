@@ -1,4 +1,5 @@
 /** A run for people: who was alive when, who asked whom, what went wrong, and at which moment a promise was broken. */
+import { operationName } from "./CommitWords.ts"
 import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
 import type { Run } from "./Run.ts"
 import type { TraceEvent } from "./Trace.ts"
@@ -67,12 +68,15 @@ export const timeline = (run: Run, { promises }: TimelineOptions): Timeline => {
       const where = `${struck.label}, number ${struck.index}`
       return { at, step, lane, peer: null, actor: struck.actor, kind, label: struck.kind, detail: where, fault: struck.kind }
     }
+    const own = place.get(nameIn(actor))!
+    // What is committed happens in the store, because of somebody.
+    if (isCommit(event)) return { at, step, lane: place.get("store") ?? own, peer: own, actor, kind, label, detail, fault: null }
     const peer = isTraffic(event) ? place.get(peerOf(event.label)) ?? null : null
-    return { at, step, lane: place.get(nameIn(actor))!, peer, actor, kind, label, detail, fault: null }
+    return { at, step, lane: own, peer, actor, kind, label, detail, fault: null }
   })
   const last = moments.at(-1)
   const broken = run.violations.map(({ detail, id, invariant }) => ({
-    invariant, promise: promises.get(invariant) ?? "", id, detail
+    invariant, promise: promises.get(invariant) ?? "", id: named(id, moments), detail
   }))
   const ends = broken.map(({ detail, id, invariant }): Moment => ({
     at: run.virtualMs,
@@ -88,8 +92,16 @@ export const timeline = (run: Run, { promises }: TimelineOptions): Timeline => {
   return { lanes, lives: livesOf(moments), moments: [...moments, ...ends], broken }
 }
 
+/** An operation by the name that it has in the timeline, as well. */
+const named = (id: string, moments: ReadonlyArray<Moment>): string => {
+  const name = operationName(id)
+  return id !== name && moments.some(({ detail }) => detail.includes(name)) ? `${id} (${name})` : id
+}
+
 /** Requests and answers: they have two ends. */
 const isTraffic = ({ kind }: TraceEvent): boolean => kind === "arrive" || kind === "reply"
+
+const isCommit = ({ kind, label }: TraceEvent): boolean => kind === "note" && label === "committed"
 
 /** By what a label begins with. Whatever else is asked is asked of the database. */
 const peers: ReadonlyArray<readonly [RegExp, string, LaneKind]> = [
@@ -169,8 +181,12 @@ export const summary = (run: Run, { broken }: Pick<Timeline, "broken">): Readonl
   ...(broken.length === 0 ? ["HELD    every invariant"] : []),
   `seed    ${run.spec.seed} (${run.spec.engine})`,
   `ended   after ${run.virtualMs.toFixed(3)} ms and ${run.steps} steps, hash ${run.hash}`,
-  ...run.fired.map((fault) => `fault   ${fault.kind} at ${nameOf(fault)}: ${faultKinds[fault.kind]}`)
+  ...run.fired.slice(0, faultsMax).map((fault) => `fault   ${fault.kind} at ${nameOf(fault)}: ${faultKinds[fault.kind]}`),
+  ...(run.fired.length > faultsMax ? [`        and ${run.fired.length - faultsMax} more`] : [])
 ]
+
+/** More than these are no summary. */
+const faultsMax = 20
 
 /** Gaps without anything in them are one line, however long. */
 const gapMs = 1_000

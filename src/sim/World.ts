@@ -94,13 +94,14 @@ export class World {
     this.misfortunes = this.makeMisfortunes()
   }
 
-  /** From the beginning to the end. */
-  run(): void {
+  /** From the beginning to the end, or for so much virtual time. */
+  run(forMs = Infinity): void {
     const { gate, kernel, observers, operator, service } = this
     operator.open(this.tenants, (tenant) => this.creditOf(tenant), this.looksAtKeys, () => this.begin())
-    observers.verdicts.ended(kernel.run({ until: () => this.over || observers.broken }))
+    const verdict = kernel.run({ until: () => this.over || observers.broken, forMs })
+    observers.verdicts.ended(verdict)
     gate.close(kernel.now)
-    if (observers.broken) return
+    if (observers.broken || verdict._tag === "TimeUp") return
     if (this.clients > 0) observers.verdicts.add("clients-are-served", "clients", `${this.clients} still wait`)
     observers.oracles.atEnd(service.database.committed)
   }

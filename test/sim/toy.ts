@@ -54,10 +54,11 @@ export const toy = (...bugs: ReadonlyArray<Bug>): Simulate => (spec, keep = {}) 
   if (bugs.includes("error") && key.of("error").chance(0.1)) throw new Error("the toy is broken")
   for (let worker = 1; worker <= shape.workers; worker++) bank.employ(`worker-${worker}`)
   const until = () => bank.broken !== null
-  kernel.run({ forMs: shape.chaosMs, until })
+  const patience = keep.forMs ?? Infinity
+  kernel.run({ forMs: Math.min(shape.chaosMs, patience), until })
   bank.healed = true
-  kernel.run({ forMs: 10_000, until })
-  const broken = bank.broken ?? bank.unfinished
+  if (patience > shape.chaosMs) kernel.run({ forMs: Math.min(10_000, patience - shape.chaosMs), until })
+  const broken = bank.broken ?? (kernel.now < patience ? bank.unfinished : null)
   const violations = broken === null || spec.blind?.includes(broken.invariant) === true ? [] : [broken]
   return {
     spec,

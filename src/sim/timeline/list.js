@@ -17,7 +17,7 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
     new Set(lives.filter(({ from, to }) => from <= moment && to >= moment).map(({ lane }) => lane))
 
   const graph = (index) => {
-    const { fault, kind, lane, peer } = moments[index]
+    const { fault, kind, label, lane, peer } = moments[index]
     const alive = aliveIn(index)
     const middle = rowHeight / 2
     const isBad = fault !== null || kind === "violation" || kind === "crash"
@@ -27,15 +27,19 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
       const style = isBeing ? { stroke: color(kind), "stroke-width": 2, opacity: 0.45 } : { stroke: "var(--line)" }
       return [svg("line", { x1: x(lane), x2: x(lane), y1: 0, y2: rowHeight, ...style })]
     })
-    const link = peer === null ? [] : linkBetween(x(lane), x(peer), middle, kind, color(lanes[peer].kind))
+    const link = peer === null ? [] : linkBetween(x(lane), x(peer), middle, kind, colorOf(moments[index]))
     const own = isBad ? "var(--red)" : color(lanes[lane].kind)
     const mark = kind === "crash"
       ? svg("path", { d: `M${x(lane) - 5},${middle - 5}l10,10m0,-10l-10,10`, stroke: own, "stroke-width": 2.4 })
       : fault !== null || kind === "violation"
       ? svg("path", { d: `M${x(lane)},${middle - 6}l6,6l-6,6l-6,-6z`, fill: own })
+      : label === "committed"
+      ? svg("rect", { x: x(lane) - 4.5, y: middle - 4.5, width: 9, height: 9, rx: 1.5, fill: own })
       : svg("circle", { cx: x(lane), cy: middle, r: kind === "spawn" ? 5 : 3.6, fill: own })
     return svg("svg", { width, height: rowHeight }, rails, link, mark)
   }
+
+  const colorOf = ({ label, lane, peer }) => color(lanes[label === "committed" ? lane : peer].kind)
 
   const row = (place) => {
     const index = shown[place]
@@ -57,7 +61,7 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
       html(
         "div",
         { class: "words" },
-        html("span", { class: "kind" }, fault === null ? kind : "fault"),
+        html("span", { class: "kind" }, fault !== null ? "fault" : label === "committed" ? "commit" : kind),
         html("b", {}, fault ?? label),
         " ",
         html("span", { class: "who" }, actor),

@@ -76,14 +76,14 @@ export const overview = ({ lanes, lives, moments }, { onSelect }) => {
     const size = Math.min(3, Math.max(1, width() / (view[1] - view[0]) / 2.4))
     return moments.flatMap((moment, index) => {
       if (!isSeen(index)) return []
-      const { fault, kind, lane, peer } = moment
+      const { fault, kind, label, lane, peer } = moment
       const place = xOf(index)
       if (kind === "violation") return [svg("line", { class: "broken", x1: place, x2: place, y1: top - 4, y2: height })]
       if (fault !== null) {
         const d = `M${place},${y(lane) - 6}l6,6l-6,6l-6,-6z`
         return [svg("path", { class: "fault", d }, svg("title", {}, `${fault} at ${time(moment.at)}`))]
       }
-      const stroke = color(lanes[peer ?? lane].kind)
+      const stroke = color(lanes[label === "committed" ? lane : peer ?? lane].kind)
       const dot = svg("circle", { class: "dot", cx: place, cy: y(lane), r: size, fill: color(lanes[lane].kind) })
       if (kind === "crash") return []
       if (peer === null) return [dot]

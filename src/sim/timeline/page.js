@@ -61,22 +61,29 @@ const header = () =>
       "div",
       { class: "faults" },
       html("span", { class: "hint" }, faults.length === 0 ? "no fault struck" : `${faults.length} faults struck:`),
-      faults.map((index) =>
-        html(
-          "button",
-          { class: "chip fault", onclick: () => select(index), title: kinds[moments[index].fault] },
-          moments[index].fault,
-          html("small", {}, moments[index].actor)
-        )
-      )
+      faults.length > 12 ? byKind() : faults.map((index) => chip(index, moments[index].actor, () => index))
     )
+  )
+
+const chip = (index, words, next) =>
+  html(
+    "button",
+    { class: "chip fault", onclick: () => select(next()), title: kinds[moments[index].fault] },
+    moments[index].fault,
+    html("small", {}, words)
+  )
+
+/** Many faults are one chip for each kind, which goes from one to the next. */
+const byKind = () =>
+  [...Map.groupBy(faults, (index) => moments[index].fault).values()].map((ofKind) =>
+    chip(ofKind[0], `× ${ofKind.length}`, () => ofKind.find((index) => index > state.selected) ?? ofKind[0])
   )
 
 /** Ids that come up more than once in what is said, most often first. */
 const operations = () => {
   const counts = new Map()
   for (const { detail, label } of moments) {
-    for (const id of `${label} ${detail}`.match(/\b(?:op(?:eration)?-\d+|[0-9a-f]{8}-[0-9a-f-]{27})\b/g) ?? []) {
+    for (const id of `${label} ${detail}`.match(/\b(?:op-[0-9a-f]{8}|operation-\d+)\b/g) ?? []) {
       counts.set(id, (counts.get(id) ?? 0) + 1)
     }
   }
