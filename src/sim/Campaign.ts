@@ -1,6 +1,6 @@
 /**
- * What many runs came to. Everything is added up in a way that does not depend on their order, so that a report says the
- * same however many threads there were.
+ * What many runs came to. Everything is added up in a way that does not depend on their order, so that a report says
+ * the same however many threads there were.
  */
 import { type FaultKind, faultKinds } from "./Faults.ts"
 import type { Run, Spec } from "./Run.ts"
@@ -14,7 +14,10 @@ export interface Quota {
 }
 
 /** What is added up of a run. */
-export type Result = Pick<Run, "violations" | "steps" | "virtualMs" | "hash" | "fired" | "reached" | "states" | "outcomes">
+export type Result = Pick<
+  Run,
+  "violations" | "steps" | "virtualMs" | "hash" | "fired" | "reached" | "states" | "outcomes"
+>
 
 /** A run that broke something. */
 export interface Failure {

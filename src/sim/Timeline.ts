@@ -60,19 +60,17 @@ export const timeline = (run: Run, { promises }: TimelineOptions): Timeline => {
   const lanes = lanesOf(events)
   const place = new Map(lanes.map(({ name }, index) => [name, index]))
   const faults = faultsOf(events, run.fired)
+  const laneOf = (actor: string): number => place.get(nameIn(actor)) ?? place.get("world") ?? 0
   const moments = events.map((event, index): Moment => {
     const { actor, at, detail, kind, label, step } = event
-    const struck = faults.get(index)
-    if (struck !== undefined) {
-      const lane = place.get(nameIn(struck.actor)) ?? place.get(nameIn(actor))!
-      const where = `${struck.label}, number ${struck.index}`
-      return { at, step, lane, peer: null, actor: struck.actor, kind, label: struck.kind, detail: where, fault: struck.kind }
-    }
-    const own = place.get(nameIn(actor))!
+    const fault = faults.get(index)
+    if (fault !== undefined) return { at, step, lane: laneOf(fault.actor), peer: null, kind, ...faultWords(fault) }
+    const own = laneOf(actor)
     // What is committed happens in the store, because of somebody.
-    if (isCommit(event)) return { at, step, lane: place.get("store") ?? own, peer: own, actor, kind, label, detail, fault: null }
-    const peer = isTraffic(event) ? place.get(peerOf(event.label)) ?? null : null
-    return { at, step, lane: own, peer, actor, kind, label, detail, fault: null }
+    const [lane, peer] = isCommit(event)
+      ? [place.get("store") ?? own, own]
+      : [own, isTraffic(event) ? place.get(peerOf(event.label)) ?? null : null]
+    return { at, step, lane, peer, actor, kind, label, detail, fault: null }
   })
   const last = moments.at(-1)
   const broken = run.violations.map(({ detail, id, invariant }) => ({
@@ -89,8 +87,12 @@ export const timeline = (run: Run, { promises }: TimelineOptions): Timeline => {
     detail: `${id}: ${detail}`,
     fault: null
   }))
-  return { lanes, lives: livesOf(moments), moments: [...moments, ...ends], broken }
+  const all = [...moments, ...ends]
+  return { lanes, lives: livesOf(all), moments: all, broken }
 }
+
+const faultWords = ({ actor, index, kind, label }: Fault): Pick<Moment, "actor" | "label" | "detail" | "fault"> =>
+  ({ actor, label: kind, detail: `${label}, number ${index}`, fault: kind })
 
 /** An operation by the name that it has in the timeline, as well. */
 const named = (id: string, moments: ReadonlyArray<Moment>): string => {
@@ -132,9 +134,12 @@ const lanesOf = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<Lane> => {
     }
   }
   return [...lanes].map(([name, kind]) => ({ name, kind })).toSorted((one, other) =>
-    laneKinds.indexOf(one.kind) - laneKinds.indexOf(other.kind) || (one.name < other.name ? -1 : 1)
+    laneKinds.indexOf(one.kind) - laneKinds.indexOf(other.kind) || (inOrder(one.name) < inOrder(other.name) ? -1 : 1)
   )
 }
+
+/** The tenth comes after the ninth. */
+const inOrder = (name: string): string => name.replace(/\d+/, (digits) => digits.padStart(6, "0"))
 
 /** Which events are faults: those that name the next fault that fired. */
 const faultsOf = (events: ReadonlyArray<TraceEvent>, fired: ReadonlyArray<Fault>): ReadonlyMap<number, Fault> => {
@@ -159,7 +164,7 @@ const livesOf = (moments: ReadonlyArray<Moment>): ReadonlyArray<Life> => {
     lives.push({ ...life, name: actor, to: index, end: kind })
     open.delete(actor)
   })
-  const rest = [...open].map(([name, life]): Life => ({ ...life, name, to: moments.length, end: "alive" }))
+  const rest = [...open].map(([name, life]): Life => ({ ...life, name, to: moments.length - 1, end: "alive" }))
   return [...lives, ...rest]
 }
 

@@ -1,4 +1,4 @@
-/** A campaign says the same whatever did its runs, notices what has two histories, and never claims more than it saw. */
+/** A campaign says the same whoever did its runs, notices what has two histories, and claims no more than it saw. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { boundOf, distinct, type Finding, signatureOf, Tally } from "../../src/sim/Campaign.ts"

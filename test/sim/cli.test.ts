@@ -20,11 +20,15 @@ interface Said {
 }
 
 /** Runs a command to its end, or presses Ctrl-C after many runs. */
-const sim = (args: ReadonlyArray<string>, bugs: ReadonlyArray<Bug> = [], { interrupt = false } = {}) =>
+const sim = (
+  args: ReadonlyArray<string>,
+  bugs: ReadonlyArray<Bug> = [],
+  { interrupt = false, main = "test/sim/toyMain.ts" } = {}
+) =>
   new Promise<Said>((resolve) => {
     const cache = { NODE_COMPILE_CACHE: join(folder, "cache") }
     const env = { ...process.env, ...cache, TOY_BUGS: bugs.join(","), ...(interrupt ? { TOY_LOUD: "1" } : {}) }
-    const child = spawn(process.execPath, ["test/sim/toyMain.ts", ...args], { cwd: root, env })
+    const child = spawn(process.execPath, [main, ...args], { cwd: root, env })
     let [out, err] = ["", ""]
     child.stdout.on("data", (chunk) => out += String(chunk))
     child.stderr.on("data", (chunk) => err += String(chunk))
@@ -67,20 +71,21 @@ describe("run", () => {
     assert.isAbove(said.doubles, 5)
     assert.isAbove(said.runsPerSecond, 0)
     assert.isAbove(said.faults.crash_before, 0)
-    assert.deepStrictEqual(said.quotas.map(({ state, verdict }: { state: string; verdict: string }) => `${state}: ${verdict}`), [
-      "takeover: reached", "never seen: not due"
-    ])
+    const quotas = said.quotas.map(({ state, verdict }: Record<string, string>) => `${state}: ${verdict}`)
+    assert.deepStrictEqual(quotas, ["takeover: reached", "never seen: not due"])
     assert.strictEqual(said.bound, "0 of 40 failed: p < 0.075 at 95 %")
   })
 
   it("says of each failure its seed, its commit and how to repeat it, and every file of it repeats it", async () => {
     const out = join(folder, "found")
-    const { code, out: text } = await sim(["run", "--seeds", "100", "--seed-base", "x", "--out", out], ["charge", "order"])
+    const args = ["run", "--seeds", "100", "--seed-base", "x", "--out", out]
+    const { code, out: text } = await sim(args, ["charge", "order"])
     assert.strictEqual(code, 1)
     assert.match(text, /BROKEN charged once\n {2}An operation is charged once/)
     assert.match(text, /seed x\/swarm\/\d+ \(swarm, run \d+; \d+ runs broke this\), commit [0-9a-f]{12}/)
     assert.match(text, /smallest: 1 fault, 0 deviations, 1 operation/)
-    const repeats = [...text.matchAll(/repeat: node test\/sim\/toyMain\.ts (replay .*)/g)].map(([, args]) => args!.split(" "))
+    const lines = [...text.matchAll(/repeat: node test\/sim\/toyMain\.ts (replay .*)/g)]
+    const repeats = lines.map(([, args]) => args!.split(" "))
     assert.isAtLeast(repeats.length, 4)
     const again = await Promise.all(repeats.slice(-2).map((args) => data(args, ["charge", "order"])))
     assert.deepStrictEqual(again.map(({ code, verdict }) => [code, verdict]), [[1, "broke"], [1, "broke"]])
@@ -138,7 +143,8 @@ describe("replay", () => {
     assert.match(broke.out, /!! fault crash_after charge, number 0/)
     assert.include(readFileSync(page, "utf8"), "charged once")
     assert.strictEqual((await data(["replay", "--plan", file])).verdict, "held")
-    const stale = fileOf("stale.json", { ...plan, spec: { ...plan.spec, faults: [{ ...plan.spec.faults![0]!, index: 9 }] } })
+    const late = { ...plan.spec.faults![0]!, index: 9 }
+    const stale = fileOf("stale.json", { ...plan, spec: { ...plan.spec, faults: [late] } })
     const said = await sim(["replay", "--plan", stale])
     assert.strictEqual(said.code, 3)
     assert.match(said.out, /stale +no occasion for crash_after at worker-1#1\/charge\/9/)
@@ -147,7 +153,8 @@ describe("replay", () => {
   it("leaves with 3 when the same plan has two histories", async () => {
     const said = await data(["replay", "--plan", fileOf("plan.json", plan)], ["leak"])
     assert.strictEqual(said.code, 3)
-    assert.match(said.parted.join("\n"), /one has at 0 ms, step 0: world note leak \d+\nwhere the other has at 0 ms, step 0: world note leak/)
+    const leak = "at 0 ms, step 0: world note leak"
+    assert.match(said.parted.join("\n"), new RegExp(`one has ${leak} \\d+\nwhere the other has ${leak}`))
   })
 })
 
@@ -165,9 +172,8 @@ describe("scenario", () => {
   it("holds, and is turned red by its bug", async () => {
     const held = await data(["scenario", "all"])
     assert.strictEqual(held.code, 0)
-    assert.deepStrictEqual(held.scenarios.map(({ name, verdict }: { name: string; verdict: string }) => [name, verdict]), [
-      ["charged-by-the-dead", "held"]
-    ])
+    const verdicts = held.scenarios.map(({ name, verdict }: Record<string, string>) => [name, verdict])
+    assert.deepStrictEqual(verdicts, [["charged-by-the-dead", "held"]])
     const broke = await sim(["scenario", "charged-by-the-dead"], ["charge"])
     assert.strictEqual(broke.code, 1)
     assert.match(broke.out, /broke {2}charged-by-the-dead {2}crash_after\n.*\n.*charged once: operation-0: 2 times/)
@@ -196,6 +202,30 @@ describe("self-test and explain", () => {
     assert.property(said.faults, "lost_acknowledgement")
     assert.include(said.invariants.map(({ name }: { name: string }) => name), "charged once")
     assert.deepStrictEqual(said.scenarios.map(({ bug }: { bug: string }) => bug), ["charges-again"])
+  })
+})
+
+describe("the service", () => {
+  const data = async (args: ReadonlyArray<string>) => {
+    const { code, out } = await sim([...args, "--json"], [], { main: "src/sim/main.ts" })
+    return { code, ...JSON.parse(out) }
+  }
+
+  it("is simulated alike by different threads, and holds", async () => {
+    const said = await data(["run", "--seeds", "12", "--seed-base", "cli", "--double", "100%"])
+    assert.deepStrictEqual([said.code, said.runs, said.doubles], [0, 12, 12])
+    assert.deepStrictEqual([said.violations, said.mismatches, said.errors], [[], [], []])
+    assert.isAbove(said.outcomes.stored, 10)
+  })
+
+  it("is explained, each state and each invariant in a sentence of its own", async () => {
+    const { invariants, quotas } = await data(["explain"])
+    const promises = invariants.map(({ promise }: { promise: string }) => promise)
+    const meanings = quotas.map(({ meaning }: { meaning: string }) => meaning)
+    for (const sentences of [promises, meanings]) {
+      assert.isAbove(sentences.length, 40)
+      assert.strictEqual(new Set(sentences).size, sentences.length)
+    }
   })
 })
 

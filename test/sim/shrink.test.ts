@@ -6,7 +6,13 @@ import type { Simulate, Spec } from "../../src/sim/Run.ts"
 import { fewer, shrink, withoutLife } from "../../src/sim/Shrink.ts"
 import { type Bug, toy } from "./toy.ts"
 
-const everything = { crash_before: 0.1, crash_after: 0.1, in_doubt: 0.1, lost_before_send: 0.1, lost_acknowledgement: 0.1 }
+const everything = {
+  crash_before: 0.1,
+  crash_after: 0.1,
+  in_doubt: 0.1,
+  lost_before_send: 0.1,
+  lost_acknowledgement: 0.1
+}
 
 /** The first run of a swarm, with faults all over, that breaks this invariant, with at least so many faults. */
 const found = (bug: Bug, invariant: string, faults = 0): Spec => {

@@ -1,4 +1,4 @@
-/** A timeline shows who lived when, who asked whom and what went wrong; its page is one file that trusts nothing it shows. */
+/** A timeline shows who lived when, who asked whom and what went wrong; its page trusts nothing that it shows. */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { Script } from "node:vm"
@@ -44,6 +44,29 @@ describe("a timeline", () => {
   it("marks the faults that struck, and nothing else", () => {
     const struck = moments.flatMap(({ actor, fault }) => fault === null ? [] : [`${fault} ${actor}`])
     assert.deepStrictEqual(struck, ["crash_after worker-1#1"])
+  })
+
+  it("marks a fault of somebody who is not to be seen as the world's", () => {
+    const stranger = { kind: "pause", actor: "nobody#1", label: "tick", index: 3 } as const
+    const mark = { step: 1, at: 1, actor: "world", kind: "note", label: "pause", detail: "nobody#1/tick/3", hash: "" } as const
+    const shown = timeline({ ...run, trace: [mark], fired: [stranger] }, { promises })
+    const [moment] = shown.moments
+    assert.deepStrictEqual([moment?.fault, shown.lanes[moment?.lane ?? 9]?.name], ["pause", "world"])
+  })
+
+  it("shows what was committed in the store, and whose doing it was", () => {
+    const event = { step: 1, at: 1, actor: "api-1#1", hash: "" } as const
+    const trace = [
+      { ...event, kind: "arrive", label: "commit", detail: "" },
+      { ...event, kind: "note", label: "committed", detail: "op-f132362c accepted as pending" }
+    ] as const
+    const id = "019b76db-b78a-7538-9b3c-e4e8f132362c"
+    const violations = [{ ...run.violations[0]!, id }]
+    const shown = timeline({ ...run, trace, violations, fired: [] }, { promises })
+    const committed = shown.moments[1]
+    const names = [committed?.lane, committed?.peer].map((lane) => shown.lanes[lane ?? 9]?.name)
+    assert.deepStrictEqual(names, ["store", "api-1"])
+    assert.strictEqual(shown.broken[0]?.id, `${id} (op-f132362c)`)
   })
 
   it("connects requests with whom they ask", () => {

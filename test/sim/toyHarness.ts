@@ -1,4 +1,4 @@
-/** The toy as a harness of the command line. `TOY_BUGS` says what is planted in it, `TOY_LOUD` lets it tell of each run. */
+/** The toy as a harness of the command line. `TOY_BUGS` says what is planted in it; `TOY_LOUD` makes it tell of runs. */
 import type { Harness } from "../../src/sim/cli/Harness.ts"
 import type { Simulate } from "../../src/sim/Run.ts"
 import { type Bug, toy } from "./toy.ts"

@@ -9,8 +9,9 @@ import type { Run } from "../Run.ts"
 import type { Shrunk } from "../Shrink.ts"
 import * as Timeline from "../Timeline.ts"
 import { type Assets, assetNames, page } from "../TimelinePage.ts"
-import { byPlan, bySeed, commit } from "./Identity.ts"
 import type { Harness, Place } from "./Harness.ts"
+import { byPlan, bySeed, commit } from "./Identity.ts"
+import { plural } from "./Report.ts"
 
 /** Where failures are written unless somebody says otherwise. */
 export const defaultFolder = "sim-report"
@@ -50,7 +51,9 @@ export const writePage = (place: Place, harness: Harness, run: Run, file: string
 
 const shapeLine = ({ shape }: Run): string => {
   const { apis, budget, leaseMs, operations, providerMs, workers, workspaces } = shape
-  const sizes = `${operations} operations, ${workers} workers, ${apis} APIs, ${workspaces} workspaces`
+  const sizes = [
+    plural(operations, "operation"), plural(workers, "worker"), plural(apis, "API"), plural(workspaces, "workspace")
+  ].join(", ")
   return `${sizes}, lease ${leaseMs} ms, model ${providerMs} ms${budget === 0 ? "" : ", fine turns"}`
 }
 

@@ -34,7 +34,8 @@ const explain = Effect.fnUntraced(function*(place: Place, asJson: boolean) {
     "",
     ...table("invariants", invariants.map(({ name, promise }) => [name, promise])),
     "",
-    ...table("states to reach", quotas.map(({ meaning, perThousand, state }) => [state, `${meaning} (${perThousand} of 1,000 runs)`])),
+    ...table("states to reach", quotas.map(({ meaning, perThousand, state }) =>
+      [state, `${meaning} (${perThousand} of 1,000 runs)`])),
     "",
     ...table("scenarios", scenarios.map(({ comment, name }) => [name, comment])),
     "",
@@ -48,7 +49,6 @@ export const selfTestCommand = Command.make("self-test", { json }, ({ json }) =>
       // Checks take long: whoever wants to stop gets a turn between them.
       Effect.as(Effect.sleep(0), { promise, finding: run() })).pipe(withProgress(() => "trying the kernel on this Effect"))
     const lines = results.map(({ finding, promise }) =>
-      finding === null ? `${paint.green("holds")}  ${promise}` : `${paint.red("fails")}  ${promise}: ${finding}`
-    )
+      finding === null ? `${paint.green("holds")}  ${promise}` : `${paint.red("fails")}  ${promise}: ${finding}`)
     yield* finish(json, { checks: results }, lines, results.some(({ finding }) => finding !== null) ? 3 : 0)
   })).pipe(Command.withDescription("Try what the simulator stands on, on the Effect that is installed"))

@@ -27,7 +27,7 @@ export interface ExploreOptions {
   readonly blind: ReadonlyArray<string>
 }
 
-/** How many runs a thread is given at once. */
+/** How many runs a thread is given at once. Whoever waits for the first failure wants none after it. */
 const batchMax = 8
 
 /** Done once, and to be done again elsewhere. */
@@ -94,9 +94,9 @@ class Exploration {
   }
 
   take(): ReadonlyArray<Asked> {
-    const { blind, enough, runs } = this.options
+    const { blind, enough, first, runs } = this.options
     const taken: Array<Asked> = []
-    while (!this.stopped && taken.length < batchMax) {
+    while (!this.stopped && taken.length < (first ? 1 : batchMax)) {
       if (this.index >= runs || this.failedAt < Infinity || enough()) {
         this.stopped = true
         break

@@ -28,4 +28,5 @@ export const byPlan = ({ command }: Pick<Place, "command">, file: string): strin
   `${command} replay --plan ${quoted(file)}`
 
 /** As one word of a shell. */
-export const quoted = (word: string): string => /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+export const quoted = (word: string): string =>
+  /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

@@ -1,4 +1,4 @@
-/** `mutants`: plants known bugs one by one and looks whether the simulator notices. Who misses one has something to say. */
+/** `mutants`: plants known bugs one by one, and looks whether the simulator notices. A survivor needs a verdict. */
 import { Data, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { execFile } from "node:child_process"
@@ -90,7 +90,7 @@ const judged = Effect.fnUntraced(function*(place: Place, mutant: Mutant, scenari
   })
   const nothing = { invariant: null, runs: 0 }
   const folder = yield* planted(place, mutant)
-  if (folder === null) return about(nothing, `does not apply: ${mutant.file} does not have it exactly once`, false)
+  if (folder === null) return about(nothing, `does not apply: it is not exactly once in ${mutant.file}`, false)
   if (engine === "scenario" && scenarios.length === 0) return about(nothing, "no scenario names it", false)
   return yield* simulated(join(folder, place.main), mutant, scenarios).pipe(
     Effect.map((outcome) => about(outcome, ...verdictOf(mutant, outcome))),
@@ -126,7 +126,8 @@ const simulated = Effect.fnUntraced(function*(main: string, mutant: Mutant, scen
     "--first", "--no-shrink", "--json", ...blind
   ], RunAnswer)
   const [first] = violations.toSorted((one, other) => one.index - other.index)
-  if (first === undefined && errors.length > 0) return yield* new NoAnswer({ message: errors[0]!.message.split("\n")[0]! })
+  const [error] = errors
+  if (first === undefined && error !== undefined) return yield* new NoAnswer({ message: error.message.split("\n")[0]! })
   return first === undefined ? { invariant: null, runs } : { invariant: first.invariant, runs: first.index + 1 }
 })
 

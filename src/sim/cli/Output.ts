@@ -27,7 +27,8 @@ export const finish = (asJson: boolean, data: object, lines: ReadonlyArray<strin
   )
 
 /** Shows how far something has come, while it runs, on a terminal. */
-export const withProgress = (words: () => string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+export const withProgress = (words: () => string) =>
+<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   if (!process.stderr.isTTY) return effect
   const show = Effect.sync(() => process.stderr.write(`\r\u001b[2K${words()}`))
   const clear = Effect.sync(() => process.stderr.write("\r\u001b[2K"))

@@ -56,7 +56,8 @@ const ask = <T extends Task>(worker: Worker, task: T): Effect.Effect<AnswerTo<T>
   Effect.callback((resume) => {
     const onMessage = (answer: AnswerTo<T>) => done(Effect.succeed(answer))
     const onError = (error: Error) => done(Effect.fail(new ThreadLost({ message: error.stack ?? error.message })))
-    const onExit = (code: number) => done(Effect.fail(new ThreadLost({ message: `a thread has ended with code ${code}` })))
+    const onExit = (code: number) =>
+      done(Effect.fail(new ThreadLost({ message: `a thread has ended with code ${code}` })))
     const forget = () => {
       worker.off("message", onMessage).off("error", onError).off("exit", onExit)
     }

@@ -54,7 +54,9 @@ interface Wanted {
 }
 
 const wanted = Effect.fnUntraced(function*(place: Place, harness: Harness, { engine, plan, seed }: Source) {
-  if (Option.isSome(plan) === Option.isSome(seed)) return yield* new WrongUsage({ message: "give either --seed or --plan" })
+  if (Option.isSome(plan) === Option.isSome(seed)) {
+    return yield* new WrongUsage({ message: "give either --seed or --plan" })
+  }
   if (Option.isSome(plan)) {
     const read = yield* readPlan(plan.value, harness)
     return { spec: read.spec, judged: (run) => judge(read, run), repeat: byPlan(place, plan.value) } satisfies Wanted

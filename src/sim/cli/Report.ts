@@ -131,14 +131,15 @@ export const lines = (report: Report, paint: Paint): ReadonlyArray<string> => [
 ]
 
 const totals = (report: Report, paint: Paint): ReadonlyArray<string> => {
-  const { bound, doubles, failed, mismatches, runs, runsPerSecond, states, threads, virtualHours, virtualOverWall } = report
-  const seconds = report.seconds.toFixed(1)
+  const { bound, commit, doubles, engine, failed, mismatches, runs, seedBase, states } = report
   const whole = report.interrupted ? ", interrupted" : report.exhausted ? ", all there are" : ""
+  const time = `${report.seconds.toFixed(1)} s on ${plural(report.threads, "thread")}`
+  const pace = `${number(report.virtualOverWall)} times as fast as time`
   return [
-    `${number(runs)} runs of ${report.engine} in ${seconds} s on ${plural(threads, "thread")}${whole}: ${runsPerSecond} a second`,
-    `${virtualHours} virtual hours (${number(virtualOverWall)} times as fast as time), ${number(states)} distinct states`,
+    `${plural(runs, "run")} of ${engine} in ${time}${whole}: ${report.runsPerSecond} a second`,
+    `${report.virtualHours} virtual hours (${pace}), ${number(states)} distinct states`,
     `${number(doubles)} runs done twice, ${mismatches.length} of them unlike`,
-    paint.dim(`commit ${report.commit ?? "unknown"}, seed base ${report.seedBase}`),
+    paint.dim(`commit ${commit ?? "unknown"}, seed base ${seedBase}`),
     failed > 0 ? paint.red(bound) : paint.green(bound)
   ]
 }
@@ -156,8 +157,10 @@ const violationLines = (violation: ViolationReport, commit: string | null, paint
   ]
 }
 
-const shrunkWords = ({ deviations, faults, operations, runs }: NonNullable<ViolationReport["shrunk"]>): string =>
-  `${plural(faults, "fault")}, ${plural(deviations, "deviation")}, ${plural(operations, "operation")} (after ${number(runs)} runs)`
+const shrunkWords = ({ deviations, faults, operations, runs }: NonNullable<ViolationReport["shrunk"]>): string => {
+  const sizes = [plural(faults, "fault"), plural(deviations, "deviation"), plural(operations, "operation")]
+  return `${sizes.join(", ")} (after ${plural(runs, "run")})`
+}
 
 export const plural = (count: number, noun: string): string => `${number(count)} ${noun}${count === 1 ? "" : "s"}`
 

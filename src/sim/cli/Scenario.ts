@@ -20,14 +20,13 @@ export const scenarioCommand = (place: Place) =>
 
 /** Every scenario there is, by its name. A file is named as the scenario in it. */
 export const readScenarios = Effect.fnUntraced(function*(place: Pick<Place, "scenarios">, harness: Harness) {
-  const files = yield* Effect.tryPromise({
-    try: () => readdir(place.scenarios),
-    catch: () => new WrongUsage({ message: `there is no folder ${place.scenarios.pathname}` })
-  })
+  const files = yield* Effect.promise(() => readdir(place.scenarios).catch((): Array<string> => []))
   const plans: Array<Plan> = []
   for (const file of files.filter((name) => name.endsWith(".json")).toSorted()) {
     const plan = yield* readPlan(new URL(file, place.scenarios), harness)
-    if (`${plan.name}.json` !== file) return yield* new WrongUsage({ message: `${file} holds the scenario ${plan.name}` })
+    if (`${plan.name}.json` !== file) {
+      return yield* new WrongUsage({ message: `${file} holds the scenario ${plan.name}` })
+    }
     plans.push(plan)
   }
   return plans
@@ -54,6 +53,7 @@ const scenario = Effect.fnUntraced(function*(place: Place, { json, names }: {
 }) {
   const harness = yield* Effect.promise(() => load(place.module))
   const all = yield* readScenarios(place, harness)
+  if (all.length === 0) return yield* new WrongUsage({ message: "there are no scenarios" })
   const unknown = names.filter((name) => name !== "all" && !all.some((plan) => plan.name === name))
   if (unknown.length > 0) {
     const known = all.map(({ name }) => name).join(", ")

@@ -14,7 +14,7 @@ export const list = ({ lanes, lives, moments }, { onSelect }) => {
 
   const x = (lane) => lane * column + column / 2 + 4
   const aliveIn = (moment) =>
-    new Set(lives.filter(({ from, to }) => from <= moment && to >= moment).map(({ lane }) => lane))
+    new Set(lives.filter(({ from, to }) => from <= moment && moment <= to).map(({ lane }) => lane))
 
   const graph = (index) => {
     const { fault, kind, label, lane, peer } = moments[index]
