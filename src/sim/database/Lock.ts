@@ -57,9 +57,11 @@ export class Lock {
     this.grant(granted)
   }
 
-  /** Everybody that this wait is for: those who have it, and those who want it and came before. */
+  /** Everybody that this wait is for: those who have it, and those who want it and came before. Nobody once it is over. */
   blockers(wait: Wait): ReadonlyArray<Holder> {
-    const ahead = this.line!.slice(0, this.line!.indexOf(wait)).map(({ by }) => by)
+    const place = this.line?.indexOf(wait) ?? -1
+    if (place < 0) return []
+    const ahead = this.line!.slice(0, place).map(({ by }) => by)
     return [...(this.holder === null ? [] : [this.holder]), ...this.sharers ?? [], ...ahead].filter((one) => one !== wait.by)
   }
 
