@@ -5,7 +5,7 @@
 import { faultsAt } from "./Engines.ts"
 import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
 import { explicit } from "./Plan.ts"
-import type { Run, Simulate, Spec } from "./Run.ts"
+import type { Keep, Run, Simulate, Spec } from "./Run.ts"
 import type { Deviation } from "./Schedule.ts"
 import type { Shape } from "./Shape.ts"
 
@@ -104,8 +104,8 @@ class Search {
   take(spec: Spec): boolean {
     if (this.over) return false
     this.runs++
-    const run = this.options.simulate(spec, { forMs: this.patienceMs })
-    if (!breaks(run, this.invariant)) return false
+    const run = this.tried(spec)
+    if (run === null || !breaks(run, this.invariant)) return false
     const { deviations, faults } = run.unused
     const left = <A>(all: ReadonlyArray<A> | undefined, unused: ReadonlyArray<A>): ReadonlyArray<A> => {
       const names = new Set(unused.map((item) => JSON.stringify(item)))
@@ -114,6 +114,15 @@ class Search {
     const smaller = { ...spec, faults: left(spec.faults, faults), deviations: left(spec.deviations, deviations) }
     this.best = { spec: smaller, run }
     return true
+  }
+
+  /** Null: the simulation itself failed, which is another bug than the one that is looked for. */
+  private tried(spec: Spec, keep: Keep = {}): Run | null {
+    try {
+      return this.options.simulate(spec, { ...keep, forMs: this.patienceMs })
+    } catch {
+      return null
+    }
   }
 
   /** What has not broken by then is taken to hold: most of what is tried would hold for long. */
@@ -125,7 +134,9 @@ class Search {
   places(spec: Spec): ReadonlyArray<Fault> {
     if (this.over) return []
     this.runs++
-    const { fired, occasions } = this.options.simulate(spec, { occasions: true, forMs: this.patienceMs })
+    const run = this.tried(spec, { occasions: true })
+    if (run === null) return []
+    const { fired, occasions } = run
     const last = fired.at(-1)
     const struck = last === undefined ? -1 : occasions.findIndex((occasion) => nameOf(occasion) === nameOf(last))
     return fired.length < (spec.faults?.length ?? 0) ? [] : faultsAt(occasions.slice(struck + 1), everyKind)

@@ -104,6 +104,10 @@ describe("run", () => {
     const broken = await seeds(60, "0%", ["error"])
     assert.strictEqual(broken.code, 3)
     assert.match(broken.out, /The simulation itself failed at seed x\/swarm\/\d+\n {2}Error: the toy is broken/)
+    const [, seed = ""] = /failed at seed (\S+)/.exec(broken.out) ?? []
+    const again = await sim(["replay", "--seed", seed], ["error"])
+    assert.strictEqual(again.code, 3)
+    assert.match(again.err, /Error: the toy is broken/)
   })
 
   it("goes on for as long as it is told", async () => {

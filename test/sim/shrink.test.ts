@@ -127,6 +127,15 @@ describe("a failing run", () => {
     assert.deepStrictEqual(result?.spec, spec)
   })
 
+  it("is not given up for what the simulation itself cannot do", () => {
+    const brittle: Simulate = (spec, keep) => {
+      if (spec.faults?.length === 0) throw new Error("no faults, no run")
+      return toy("charge")(spec, keep)
+    }
+    const result = shrink(found("charge", "charged once", 3), "charged once", { simulate: brittle })
+    assert.strictEqual(result?.spec.faults?.length, 1)
+  })
+
   it("that breaks something else is not taken for it", () => {
     assert.isNull(shrink(found("charge", "charged once"), "stored once", { simulate: toy("charge") }))
   })

@@ -6,6 +6,7 @@ import { explainCommand, selfTestCommand } from "./Explain.ts"
 import type { Place } from "./Harness.ts"
 import { mutantsCommand } from "./Mutants.ts"
 import { WrongUsage } from "./Output.ts"
+import { ThreadLost } from "./Pool.ts"
 import { replayCommand, shrinkCommand } from "./Replay.ts"
 import { runCommand } from "./Run.ts"
 import { scenarioCommand } from "./Scenario.ts"
@@ -37,7 +38,9 @@ const teardown: Runtime.Teardown = (exit, onExit) => {
 export const runMain = (place: Place): void =>
   NodeRuntime.runMain(
     Command.run(sim(place), { version: "0.1.0" }).pipe(
-      Effect.tapError((error) => error instanceof WrongUsage ? Console.error(error.message) : Effect.void),
+      Effect.tapError((error) =>
+        error instanceof WrongUsage || error instanceof ThreadLost ? Console.error(error.message) : Effect.void
+      ),
       Effect.provide(NodeServices.layer)
     ),
     { teardown }

@@ -1,10 +1,13 @@
 /** The threads that simulate: each does one task at a time, and they share nothing. */
-import { Data, Effect, type Scope } from "effect"
+import { Data, Effect, Runtime, type Scope } from "effect"
 import { Worker } from "node:worker_threads"
 import type { AnswerTo, Task } from "./Task.ts"
 
 /** A thread has ended, which none does by itself: a bug of the simulator, with its stack. */
-export class ThreadLost extends Data.TaggedError("ThreadLost")<{ readonly message: string }> {}
+export class ThreadLost extends Data.TaggedError("ThreadLost")<{ readonly message: string }> {
+  override readonly [Runtime.errorExitCode] = 3
+  override readonly [Runtime.errorReported] = false
+}
 
 export interface Thread {
   readonly number: number
