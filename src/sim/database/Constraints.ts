@@ -67,7 +67,7 @@ export const account: Check<"accounts"> = (_, after) => {
 }
 
 export const authorization: Check<"authorizations"> = (before, after) => {
-  if (after === null) return
+  if (after === null) throw refusedChange("authorizations_stay")
   const { charged, reserved, state } = after
   if (after.no < 1) throw checkViolation("authorizations_no_check")
   if (reserved < 0n) throw checkViolation("authorizations_reserved_check")

@@ -47,7 +47,7 @@ export class Engine {
 
   /** Whether some transaction waits for another. */
   get blocked(): boolean {
-    return [...this.open.keys()].some(({ wait }) => wait !== null)
+    return Array.from(this.open.keys()).some(({ wait }) => wait !== null)
   }
 
   /** A transaction that stays open between its statements. */
@@ -79,12 +79,7 @@ export class Engine {
 
   /** Everything that it has done is visible from now on. */
   commit(tx: Tx, at: number): void {
-    const changes: Array<Change> = []
-    for (const slot of tx.writes) {
-      const change = slot.table.commit(slot)
-      if (change !== null) changes.push(change)
-    }
-    tx.writes.length = 0
+    const changes = tx.writes.length === 0 ? [] : this.publish(tx)
     this.release(tx)
     this.close(tx)
     if (changes.length > 0) {
@@ -119,7 +114,17 @@ export class Engine {
   }
 
   killAll(): void {
-    for (const tx of [...this.open.keys()]) this.kill(tx)
+    for (const tx of Array.from(this.open.keys())) this.kill(tx)
+  }
+
+  private publish(tx: Tx): ReadonlyArray<Change> {
+    const changes: Array<Change> = []
+    for (const slot of tx.writes) {
+      const change = slot.table.commit(slot)
+      if (change !== null) changes.push(change)
+    }
+    tx.writes.length = 0
+    return changes
   }
 
   private advance(tx: Tx, run: Suspended): void {
@@ -183,7 +188,7 @@ export class Engine {
   private release(tx: Tx): void {
     for (const lock of tx.locks) lock.release(tx, this.woken)
     tx.locks.length = 0
-    this.woken.push(...tx.followers.splice(0))
+    if (tx.followers.length > 0) this.woken.push(...tx.followers.splice(0))
   }
 
   private close(tx: Tx): void {
@@ -193,7 +198,7 @@ export class Engine {
 
   /** Lets those go on whose wait is over, and those whose wait that ends, in order. */
   private wake(): void {
-    if (this.waking) return
+    if (this.waking || this.woken.length === 0) return
     this.waking = true
     try {
       for (let wait = this.woken.shift(); wait !== undefined; wait = this.woken.shift()) {
@@ -218,7 +223,7 @@ export class Engine {
   private expire(): void {
     this.guard = null
     const now = this.kernel.micros
-    for (const tx of [...this.open.keys()]) {
+    for (const tx of Array.from(this.open.keys())) {
       if (tx.wait !== null && tx.wait.since + lockTimeoutMicros <= now) this.interrupt(tx, lockTimeout)
       else if (tx.idleSince !== null && tx.idleSince + idleTimeoutMicros <= now) this.kill(tx)
     }
@@ -231,5 +236,6 @@ export class Engine {
 
 /** Foreign keys are looked at when a statement has done all it does. */
 const checkReferences = (tx: Tx): void => {
+  if (tx.inserted.length === 0) return
   for (const slot of tx.inserted) slot.table.checkReferences(tx, slot)
 }

@@ -46,7 +46,8 @@ export class Tables {
   transferSeq = 0n
 
   readonly workspaces = new Table<Rows["workspaces"]>({ name: "workspaces", keyOf: (row) => row.id })
-  private readonly toWorkspace = { name: "workspace_fkey", table: this.workspaces, keyOf: workspaceOf }
+  /** A foreign key, or a trigger that looks at all new rows of a statement at once: it comes to the same. */
+  private readonly toWorkspace = (name: string) => ({ name, table: this.workspaces, keyOf: workspaceOf })
 
   readonly apiKeysOf = new Index<Rows["apiKeys"]>("api_keys_workspace", workspaceOf)
   readonly apiKeysBySecret = new Index<Rows["apiKeys"]>("api_keys_secret_hash_key", (row) => row.secretHash)
@@ -55,7 +56,7 @@ export class Tables {
     keyOf: refKey,
     unique: [this.apiKeysBySecret],
     indexes: [this.apiKeysOf],
-    references: [this.toWorkspace]
+    references: [this.toWorkspace("api_keys_workspace_id_fkey")]
   })
 
   readonly operationsOf = new Index<Rows["operations"]>("operations_workspace", workspaceOf)
@@ -71,27 +72,24 @@ export class Tables {
     keyOf: refKey,
     unique: [this.heads],
     indexes: [this.operationsOf, this.offered, this.running, this.failed, this.open],
-    references: [this.toWorkspace],
+    references: [this.toWorkspace("operations_have_a_workspace")],
     check: Constraints.operation
   })
-  private readonly toOperation = { name: "operation_fkey", table: this.operations, keyOf: operationKey }
-  private readonly ofOperation = { name: "operation_fkey", table: this.operations, keyOf: refKey }
+  private readonly toOperation = (name: string) => ({ name, table: this.operations, keyOf: operationKey })
   readonly keys = new Table<Rows["keys"]>({
     name: "keys",
     keyOf: keyKey,
-    references: [this.toOperation],
+    references: [this.toOperation("idempotency_keys_workspace_id_operation_id_fkey")],
     check: Constraints.key
   })
   readonly inputs = new Table<Rows["inputs"]>({
     name: "inputs",
     keyOf: refKey,
-    references: [this.ofOperation],
     check: Constraints.input
   })
   readonly plans = new Table<Rows["plans"]>({
     name: "plans",
     keyOf: refKey,
-    references: [this.ofOperation],
     check: Constraints.plan
   })
   readonly fairClock = new Table<Rows["fairClock"]>({ name: "fairClock", keyOf: () => singleton })
@@ -102,7 +100,7 @@ export class Tables {
     name: "memories",
     keyOf: refKey,
     indexes: [this.live],
-    references: [this.toWorkspace],
+    references: [this.toWorkspace("memories_have_a_workspace")],
     check: Constraints.memory
   })
   readonly historyOf = new Index<Rows["history"]>("memory_history_memory", memoryKey)
@@ -110,21 +108,24 @@ export class Tables {
     name: "history",
     keyOf: (row) => `${memoryKey(row)}/${row.version}`,
     indexes: [this.historyOf],
-    references: [{ name: "memory_fkey", table: this.memories, keyOf: memoryKey }],
+    references: [{
+      name: "memory_history_workspace_id_memory_id_fkey",
+      table: this.memories,
+      keyOf: memoryKey
+    }],
     check: Constraints.history
   })
   readonly projectionsOf = new Index<Rows["projections"]>("projections_operation", operationKey)
   readonly projections = new Table<Rows["projections"]>({
     name: "projections",
     keyOf: versionKey,
-    indexes: [this.projectionsOf],
-    references: [{ name: "memory_fkey", table: this.memories, keyOf: refKey }]
+    indexes: [this.projectionsOf]
   })
 
   readonly accounts = new Table<Rows["accounts"]>({
     name: "accounts",
     keyOf: workspaceOf,
-    references: [this.toWorkspace],
+    references: [this.toWorkspace("accounts_workspace_id_fkey")],
     check: Constraints.account
   })
   readonly authorizationsOf = new Index<Rows["authorizations"]>("authorizations_operation", operationKey)
@@ -133,7 +134,7 @@ export class Tables {
     keyOf: authorizationKey,
     unique: [partial<Rows["authorizations"]>("authorizations_one_live", (row) => row.state !== "refunded", operationKey)],
     indexes: [this.authorizationsOf],
-    references: [this.toOperation],
+    references: [this.toOperation("authorizations_workspace_id_operation_id_fkey")],
     check: Constraints.authorization
   })
   readonly transfersOf = new Index<Rows["transfers"]>("transfers_workspace", workspaceOf)
@@ -146,10 +147,6 @@ export class Tables {
       partial("transfers_grant", ({ kind }) => kind === "grant", (row) => `${row.workspaceId}/${row.reference}`)
     ],
     indexes: [this.transfersOf],
-    references: [
-      this.toWorkspace,
-      { name: "authorization_fkey", table: this.authorizations, keyOf: (row) => spends(row) ? spenderKey(row) : null }
-    ],
     check: Constraints.transfer
   })
 

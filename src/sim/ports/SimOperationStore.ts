@@ -117,13 +117,17 @@ export const make = (database: SimDatabase): OperationStore => {
 
     work,
 
+    // Only where something was not written, an older plan has to be read.
     freeze: Effect.fnUntraced(function*(rows) {
       if (rows.length === 0) return []
-      yield* database.askInTurn("operations.freeze", function*(tx) {
+      const written = yield* database.askInTurn("operations.freeze", function*(tx) {
+        let count = 0
         for (const { id, plan, workspaceId } of tx.inAnyOrder(rows)) {
-          yield* tables.plans.insertUnlessTaken(tx, { workspaceId, id, plan })
+          if ((yield* tables.plans.insertUnlessTaken(tx, { workspaceId, id, plan })) !== null) count++
         }
+        return count
       })
+      if (written === rows.length) return rows
       const inForce = yield* work(rows)
       return inForce.flatMap(({ id, plan, workspaceId }) => plan === null ? [] : [{ workspaceId, id, plan }])
     }),
