@@ -24,7 +24,7 @@ describe("planted bugs", () => {
   })
 
   it("differ from each other", () => {
-    const patches = mutants.map(({ blind, file, find, replace }) => JSON.stringify([file, find, replace, blind]))
+    const patches = mutants.map(({ blind, engine, file, find, replace }) => JSON.stringify([file, find, replace, engine, blind]))
     assert.strictEqual(new Set(patches).size, patches.length)
   })
 
