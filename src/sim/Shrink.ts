@@ -46,6 +46,9 @@ export const shrink = (failing: Spec, invariant: string, options: ShrinkOptions)
     before = search.size
     // First of all, because smaller worlds are quicker.
     smallerShape(search)
+    fewerKinds(search)
+    fewerFaults(search, coarse)
+    elsewhere(search, original)
     fewerFaults(search)
     fewerLives(search)
     fewerDeviations(search)
@@ -130,6 +133,14 @@ class Search {
     return this.best === null ? Infinity : 2 * this.best.run.virtualMs + 5_000
   }
 
+  /** A run that breaks the invariant with whatever its seed draws, or null. */
+  look(spec: Spec): Run | null {
+    if (this.over) return null
+    this.runs++
+    const run = this.tried(spec, { deviations: true })
+    return run !== null && breaks(run, this.invariant) ? run : null
+  }
+
   /** What could still go wrong after the faults of `spec`. */
   places(spec: Spec): ReadonlyArray<Fault> {
     if (this.over) return []
@@ -148,8 +159,45 @@ class Search {
   }
 }
 
-const fewerFaults = (search: Search) =>
-  fewer(() => search.faults, (faults) => search.take({ ...search.spec, faults }))
+/** All faults of one kind, or of one process, at once: most have nothing to do with it. */
+const fewerKinds = (search: Search) => {
+  for (const part of [({ kind }: Fault) => kind, ({ actor }: Fault) => actor.replace(/#.*/, "")]) {
+    for (const name of new Set(search.faults.map(part))) {
+      search.take({ ...search.spec, faults: search.faults.filter((fault) => part(fault) !== name) })
+    }
+  }
+}
+
+/** How many other seeds are tried. */
+const seedsMax = 30
+
+/**
+ * A failure that hangs on the timing of many faults does not get smaller by leaving out some of them. So this looks for
+ * it elsewhere: in smaller worlds of other seeds, where only such faults happen, and more rarely.
+ */
+const elsewhere = (search: Search, { shape: { rates }, spec: { blind, engine, seed } }: Run) => {
+  for (let index = 0; index < seedsMax && search.faults.length > movedMax; index++) {
+    const kinds = new Set(search.faults.map(({ kind }) => kind))
+    const left = Object.entries(rates).filter(([kind]) => kinds.has(kind as FaultKind))
+    const rarer = Object.fromEntries(left.map(([kind, rate]) => [kind, rate / 3 ** (index % 3)]))
+    const { shape } = search.run
+    const operations = Math.ceil(shape.operations / (1 + index % 2))
+    const drawn = { seed: `${seed}~${index}`, engine, shape: { ...shape, operations, rates: rarer } }
+    const run = search.look(blind === undefined ? drawn : { ...drawn, blind })
+    if (run === null || run.fired.length >= search.faults.length) continue
+    if (search.take(explicit(run))) {
+      search.take({ ...search.spec, deviations: [] })
+      fewerKinds(search)
+      fewerFaults(search, coarse)
+    }
+  }
+}
+
+/** In so many parts at most: quick, and enough to look elsewhere. */
+const coarse = 8
+
+const fewerFaults = (search: Search, partsMax = Infinity) =>
+  fewer(() => search.faults, (faults) => search.take({ ...search.spec, faults }), partsMax)
 
 const fewerDeviations = (search: Search) =>
   fewer(() => search.deviations, (deviations) => search.take({ ...search.spec, deviations }))
@@ -158,7 +206,11 @@ const fewerDeviations = (search: Search) =>
  * Delta debugging: leaves out halves, then quarters, then eighths, until no single one can be left out. `items` are
  * those of the best so far, which may be fewer than were asked for.
  */
-export const fewer = <A>(items: () => ReadonlyArray<A>, take: (some: ReadonlyArray<A>) => boolean): void => {
+export const fewer = <A>(
+  items: () => ReadonlyArray<A>,
+  take: (some: ReadonlyArray<A>) => boolean,
+  partsMax = Infinity
+): void => {
   let parts = 2
   while (items().length > 0) {
     const all = items()
@@ -171,7 +223,7 @@ export const fewer = <A>(items: () => ReadonlyArray<A>, take: (some: ReadonlyArr
       found = take([...all.slice(0, begin), ...all.slice(end)])
     }
     if (found) parts = Math.max(2, parts - 1)
-    else if (parts === all.length) return
+    else if (parts === all.length || 2 * parts > partsMax) return
     else parts *= 2
   }
 }
