@@ -78,7 +78,9 @@ export const candour = (): History => {
   const history = new History({ settings: short, vectorOf: () => Float32Array.of(2, 0), neverStored: ["made up"] })
   history.oracles.healed()
   history.run(api, (tx) => tx.accept(1)).run(one, (tx) => tx.claim(1))
-  hears(asks(history, one), one, 1).run(one, (tx) => tx.freeze(1)).run(one, (tx) => tx.settle(1))
+  // Its lease was over before it was heard of: who takes it over asks beside his own former self.
+  history.wait(2_100).run(one, (tx) => tx.claim(1))
+  asks(hears(asks(history, one), one, 1), one).run(one, (tx) => tx.freeze(1)).run(one, (tx) => tx.settle(1))
   const id = history.memoryOf(1)
   return history.run(one, (tx) => tx.index(id)).run(one, (tx) => tx.finish(id, 1))
     .run(api, (tx) => tx.accept(2)).run(api, (tx) => tx.cancel(2)).wait(10_000)

@@ -84,8 +84,8 @@ interface Questions {
   count: number
   /** When it last did, in virtual time. */
   at: number
-  /** How many facts the last answer offered: null while there was none, undefined when the world does not say. */
-  facts: number | null | undefined
+  /** How many facts each answer offered, undefined when the world does not say: two claims of one process may both ask. */
+  readonly offered: Set<number | undefined>
 }
 
 /** Who has asked the model what. The provider's world reports it. */
@@ -93,13 +93,14 @@ export class Askings {
   /** A plan and the answer that it was made of. */
   readonly oracle: Invariant<OperationTrack> = {
     name: "plan-is-the-answer",
-    promise: "A plan has one step for each fact that the model offered to the process that froze it.",
+    promise: "A plan has one step for each fact of an answer that the model gave to the process that froze it.",
     check: (track) => {
       const questions = this.questions.get(keyOf(track.ref, track.commit.by))
-      if ((track.did & did.froze) === 0 || questions === undefined || questions.facts === undefined) return fine
+      if ((track.did & did.froze) === 0 || questions === undefined || questions.offered.has(undefined)) return fine
       const steps = track.written!.steps.length
-      if (questions.facts === null) return [`${track.commit.by} froze ${steps} steps before the model had answered`]
-      return questions.facts === steps ? fine : [`the model offered ${questions.facts} facts, and the plan has ${steps} steps`]
+      const { offered } = questions
+      if (offered.size === 0) return [`${track.commit.by} froze ${steps} steps before the model had answered`]
+      return offered.has(steps) ? fine : [`the model offered ${[...offered].join(", ")} facts, and the plan has ${steps} steps`]
     }
   }
   private readonly questions = new Map<string, Questions>()
@@ -117,12 +118,11 @@ export class Askings {
     const questions = this.questionsOf(ref, by)
     questions.count++
     questions.at = now.virtual
-    questions.facts = null
     return this.look("asked", ref, by, now)
   }
 
   answer(ref: OperationRef, by: string, now: Now, facts: number | undefined): ReadonlyArray<Violation> {
-    this.questionsOf(ref, by).facts = facts
+    this.questionsOf(ref, by).offered.add(facts)
     return this.look("answered", ref, by, now)
   }
 
@@ -141,7 +141,7 @@ export class Askings {
   private questionsOf(ref: OperationRef, by: string): Questions {
     const key = keyOf(ref, by)
     let questions = this.questions.get(key)
-    if (questions === undefined) this.questions.set(key, questions = { count: 0, at: -Infinity, facts: null })
+    if (questions === undefined) this.questions.set(key, questions = { count: 0, at: -Infinity, offered: new Set() })
     return questions
   }
 }
