@@ -127,6 +127,20 @@ describe("a failing run", () => {
     assert.deepStrictEqual(result?.spec, spec)
   })
 
+  it("that needs every one of its many faults is found elsewhere with fewer", () => {
+    const spec = found("charge", "charged once", 8)
+    const { fired: all, violations } = toy("charge")(spec)
+    const fragile: Simulate = (spec, keep) => {
+      const run = toy()(spec, keep)
+      const isBroken = spec.seed.includes("~") ? run.fired.length > 0 : run.fired.length >= all.length
+      return { ...run, violations: isBroken ? violations : [] }
+    }
+    const result = shrink(spec, "charged once", { simulate: fragile })
+    assert.isAbove(all.length, 6)
+    assert.match(result?.spec.seed ?? "", /^charge\/\d+~\d+$/)
+    assert.strictEqual(result?.spec.faults?.length, 1)
+  })
+
   it("is not given up for what the simulation itself cannot do", () => {
     const brittle: Simulate = (spec, keep) => {
       if (spec.faults?.length === 0) throw new Error("no faults, no run")
