@@ -97,7 +97,7 @@ const make = Effect.gen(function*() {
       const { operation, reserved } = accepted
       return { eventId: operation.id, status: operation.state, replayed: false, createdAt: operation.createdAt, reserved }
     }
-    const event = yield* Effect.orDie(events.get({ workspaceId, id: accepted.operationId }))
+    const event = yield* events.get({ workspaceId, id: accepted.operationId }).pipe(Effect.catchTag("NotFound", Effect.die))
     return {
       eventId: event.id,
       status: event.status,

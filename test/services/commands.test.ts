@@ -1,8 +1,10 @@
 /** What callers of commands are promised, on a real Postgres that sometimes does not say what it did. */
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import { normaliseAdd } from "../../src/domain/Command.ts"
+import { ComeBackLater } from "../../src/domain/Refusal.ts"
 import { Commands } from "../../src/services/Commands.ts"
+import { Events } from "../../src/services/Events.ts"
 import { Ledger } from "../../src/services/Ledger.ts"
 import { Memories } from "../../src/services/Memories.ts"
 import { assertHealthy } from "../audit.ts"
@@ -61,6 +63,24 @@ describe("Commands", () => {
         assert.deepInclude(silent, { _tag: "ComeBackLater", reason: "outcome_unknown" })
         assert.isFalse((yield* World.accept("silent")).replayed)
         yield* assertHealthy
+      }))
+  })
+
+  layer(World.layer(), { excludeTestServices: true })("when it answers the command, and not the look at its event", (it) => {
+    it.effect("whoever repeats is told to come back, as nobody knows more", () =>
+      Effect.gen(function*() {
+        yield* World.open(100n)
+        const world = yield* Effect.context<World.World>()
+        const later = Effect.suspend(() => Effect.fail(new ComeBackLater({ reason: "outcome_unknown" })))
+        const silent = Layer.succeed(Events, { ...Context.get(world, Events), get: () => later })
+        const context = yield* Layer.buildWithMemoMap(
+          Commands.layer.pipe(Layer.provide(silent), Layer.provide(Layer.succeedContext(world))),
+          yield* Layer.makeMemoMap,
+          yield* Effect.scope
+        )
+        yield* World.accept("repeated")
+        const repeated = World.accept("repeated").pipe(Effect.provideService(Commands, Context.get(context, Commands)))
+        assert.deepInclude(yield* Effect.flip(repeated), { _tag: "ComeBackLater", reason: "outcome_unknown" })
       }))
   })
 
