@@ -1,53 +1,21 @@
 /**
- * The way of every request to the database and back, and all that can go wrong on it. What has arrived is done, whoever
- * hears of it; what a dead process had open is undone a little later.
+ * The way of every request to the database and back. What has arrived is done, whoever hears of it; what a dead process
+ * had open is undone a little later.
  */
 import { Effect, Exit } from "effect"
 import type { OutcomeUnknown } from "../../services/Transaction.ts"
-import type { FaultKind, Point } from "../Faults.ts"
+import type { FaultKind } from "../Faults.ts"
 import { type Call, io } from "../Io.ts"
 import type { Kernel } from "../Kernel.ts"
 import type { Key } from "../Keyed.ts"
 import type { Process } from "../Process.ts"
 import type { Strikes } from "../Strikes.ts"
 import { Client, type Pool, type PoolSizes } from "./Client.ts"
-import { connectionLost, deadlockDetected, exitOf, rolledBack, serializationFailure } from "./DatabaseError.ts"
+import { connectionLost, exitOf, rolledBack } from "./DatabaseError.ts"
 import type { Engine, Statement } from "./Engine.ts"
+import { beginFaults, commitFaults, Fate, latencyMs, type Reply, rollbackFaults, statementFaults } from "./Fate.ts"
 import { Session } from "./Session.ts"
 import { Tx } from "./Tx.ts"
-
-type Answer<A> = Exit.Exit<A, OutcomeUnknown>
-type Reply<A> = (exit: Answer<A>) => void
-
-/** One request that has arrived, and what each fate means to it. */
-interface Arrival<A> {
-  readonly call: Call<A, OutcomeUnknown>
-  readonly key: Key
-  readonly faults: ReadonlyArray<FaultKind>
-  /** Does what is asked. */
-  readonly serve: (reply: Reply<A>) => void
-  /** The server does not do it. */
-  readonly refuse: () => void
-  /** The connection breaks. */
-  readonly lose: () => void
-  /** It is done this much later, whatever happens to the connection. */
-  readonly later: (ms: number) => void
-  /** The server has nothing more to do with it. */
-  readonly finish: () => void
-}
-
-export const statementFaults: ReadonlyArray<FaultKind> = [
-  "crash_before", "crash_after", "lost_before_send", "in_doubt", "serialization_failure", "deadlock", "slow_statement"
-]
-export const indexFaults: ReadonlyArray<FaultKind> = [
-  "crash_before", "crash_after", "index_down", "index_slow", "index_lost_reply"
-]
-const beginFaults: ReadonlyArray<FaultKind> = ["crash_before", "crash_after", "lost_before_send", "in_doubt", "slow_statement"]
-const commitFaults: ReadonlyArray<FaultKind> = [
-  "crash_before", "crash_after", "lost_before_send", "lost_acknowledgement", "late_commit", "serialization_failure",
-  "slow_statement"
-]
-const rollbackFaults: ReadonlyArray<FaultKind> = ["crash_before", "crash_after", "lost_before_send", "in_doubt"]
 
 export interface ConnectionsOptions {
   readonly kernel: Kernel
@@ -60,19 +28,16 @@ export interface ConnectionsOptions {
 
 export class Connections {
   private readonly kernel: Kernel
-  private readonly strikes: Strikes
   private readonly engine: Engine
   private readonly now: () => number
   private readonly pools: PoolSizes
   private readonly key: Key
   private readonly clients = new Map<Process, Client>()
-  private downUntil = 0
-  /** How often everything was lost: what is served across one of these is lost too. */
-  private outages = 0
+  private readonly fate: Fate
 
   constructor({ engine, kernel, now, pools, strikes }: ConnectionsOptions) {
     this.kernel = kernel
-    this.strikes = strikes
+    this.fate = new Fate(kernel, strikes)
     this.engine = engine
     this.now = now
     this.pools = pools
@@ -81,8 +46,7 @@ export class Connections {
 
   /** Everything that is under way is lost, and nobody is let in until `ms` are over. */
   down(ms: number): void {
-    this.downUntil = Math.max(this.downUntil, this.kernel.now + ms)
-    this.outages++
+    this.fate.down(ms)
     this.engine.killAll()
   }
 
@@ -126,7 +90,7 @@ export class Connections {
           // It was never sent: the process or the caller was gone before a connection was free.
           if (late && !call.waiting) return pool.give()
           const finish = () => pool.give()
-          this.meet({ call, key, faults, serve, refuse: nothing, lose: nothing, later: nothing, finish })
+          this.fate.meet({ call, key, faults, serve, refuse: nothing, lose: nothing, later: nothing, finish })
         }),
       abandoned: () => {
         if (tx !== null) engine.cancel(tx)
@@ -169,7 +133,8 @@ export class Connections {
         client.main.take((late) => {
           if ((late && !call.waiting) || session.broken) return client.main.give()
           session.connected = true
-          session.receive(place, () => this.meet({ call, key, faults: beginFaults, serve, refuse: nothing, lose, later: nothing, finish }))
+          const arrival = { call, key, faults: beginFaults, serve, refuse: nothing, lose, later: nothing, finish }
+          session.receive(place, () => this.fate.meet(arrival))
         })
     })
   }
@@ -240,7 +205,7 @@ export class Connections {
         return call.answer(exitOf(connectionLost))
       }
       tx.next(this.now(), sentAt, key)
-      this.meet<A>({
+      this.fate.meet<A>({
         call,
         key,
         faults: tx.failed ? none : faults,
@@ -261,66 +226,6 @@ export class Connections {
       latencyMs: latencyMs(key),
       arrive: (call) => session.receive(place, () => receive(call)),
       abandoned
-    })
-  }
-
-  /** Decides what goes wrong with a request, if anything does, and lets it happen. */
-  private meet<A>(arrival: Arrival<A>): void {
-    const { call, faults, finish, key, lose, refuse, serve } = arrival
-    const { process } = call
-    const replyMs = latencyMs(key.of("reply"))
-    const reply = (exit: Answer<A>, delayMs = 0) => {
-      finish()
-      call.answer(exit, replyMs + delayMs)
-    }
-    const lost = () => {
-      lose()
-      reply(exitOf(connectionLost))
-    }
-    if (this.kernel.now < this.downUntil) return lost()
-    const point: Point = { actor: process.id, label: call.label, index: call.index }
-    const fault = process.dead || faults.length === 0 ? null : this.strikes.strike(point, faults)
-    switch (fault) {
-      case null:
-        return serve(reply)
-      case "crash_before":
-        process.crash()
-        return finish()
-      case "crash_after":
-        return serve(() => {
-          process.crash()
-          finish()
-        })
-      case "lost_before_send":
-      case "index_down":
-        return lost()
-      case "in_doubt":
-      case "index_lost_reply":
-      case "lost_acknowledgement":
-        return serve(lost)
-      case "serialization_failure":
-      case "deadlock":
-        refuse()
-        return reply(exitOf(fault === "deadlock" ? deadlockDetected : serializationFailure))
-      case "slow_statement":
-      case "index_slow":
-        return this.slow(this.strikes.detail(point, fault), arrival, reply, lost)
-      case "late_commit":
-        arrival.later(this.strikes.detail(point, fault).logUniform(5, 8_000))
-        return lost()
-      default:
-        throw new Error(`the database knows nothing of ${fault}`)
-    }
-  }
-
-  /** Either it is done late, or it is done and takes long to say so. */
-  private slow<A>(detail: Key, { serve }: Arrival<A>, reply: (exit: Answer<A>, delayMs: number) => void, lost: () => void): void {
-    const ms = detail.logUniform(20, 12_000)
-    if (detail.of("answer").chance(0.5)) return serve((exit) => reply(exit, ms))
-    const { outages } = this
-    this.kernel.after(ms, "slow statement", () => {
-      if (outages === this.outages) serve((exit) => reply(exit, 0))
-      else lost()
     })
   }
 
@@ -345,6 +250,3 @@ export class Connections {
 
 const nothing = () => {}
 const none: ReadonlyArray<never> = []
-
-/** Short, and another one for each request. */
-const latencyMs = (key: Key): number => 0.1 + 1.4 * key.unit()

@@ -113,8 +113,12 @@ export class Engine {
     this.rollBack(tx)
   }
 
+  /** The same for all of them at once: nobody gets what another had. */
   killAll(): void {
+    this.waking = true
     for (const tx of Array.from(this.open.keys())) this.kill(tx)
+    this.woken.length = 0
+    this.waking = false
   }
 
   private publish(tx: Tx): ReadonlyArray<Change> {
