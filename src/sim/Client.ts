@@ -106,25 +106,25 @@ export class Client {
 
   /** Asks for the add, once or in one of the ways of clients that make trouble. */
   private attempt(fault: FaultKind | null, detail: Key): Effect.Effect<Answer> {
-    const { add, key, mistake, workspaceId } = this.options.errand
-    const right = Requests.add(workspaceId, key, add)
+    const { add, again, key, mistake, workspaceId } = this.options.errand
+    const right = () => Requests.add(workspaceId, key, this.key.of("words").of(this.asks).chance(0.5) ? again : add)
     const wrong = Requests.add(workspaceId, key, mistake)
     const after = (ms: number, request: Request) => Effect.andThen(Effect.sleep(ms), this.ask(request))
     switch (fault) {
       case "client_retry_before":
-        return this.together([this.ask(right), after(detail.logUniform(0.1, 500), right)])
+        return this.together([this.ask(right()), after(detail.logUniform(0.1, 500), right())])
       case "client_burst":
-        return this.together(Array.from({ length: detail.between(3, 5) }, () => this.ask(right)))
+        return this.together(Array.from({ length: detail.between(3, 5) }, () => this.ask(right())))
       case "client_changed_payload":
         return detail.of("late").chance(0.5)
-          ? Effect.tap(this.ask(right), () => this.ask(wrong))
-          : this.together([this.ask(right), after(detail.of("gap").logUniform(0.1, 50), wrong)])
+          ? Effect.tap(this.ask(right()), () => this.ask(wrong))
+          : this.together([this.ask(right()), after(detail.of("gap").logUniform(0.1, 50), wrong)])
       case "client_retry_after":
-        return Effect.flatMap(this.ask(right), (first) => Effect.map(this.ask(right), (second) => better(first, second)))
+        return Effect.flatMap(this.ask(right()), (first) => Effect.map(this.ask(right()), (second) => better(first, second)))
       case "client_gives_up":
-        return this.ask(right, detail.logUniform(0.5, 100))
+        return this.ask(right(), detail.logUniform(0.5, 100))
       default:
-        return this.ask(right)
+        return this.ask(right())
     }
   }
 

@@ -8,6 +8,7 @@ import type { SimDatabase } from "./database/SimDatabase.ts"
 import type { Fault } from "./Faults.ts"
 import type { Kernel } from "./Kernel.ts"
 import { Oracles } from "./oracles/Oracles.ts"
+import { madeUp, vectorOf } from "./ports/SimProvider.ts"
 import type { Process } from "./Process.ts"
 import type { SimSettings } from "./SimSettings.ts"
 import type { Told } from "./Told.ts"
@@ -37,6 +38,8 @@ export class Observers {
       settings,
       blind,
       canaries: [canary],
+      neverStored: [madeUp],
+      vectorOf,
       now: () => kernel.now,
       databaseNow: () => database.now
     })
@@ -86,9 +89,9 @@ export class Observers {
     if (ref !== null) this.oracles.extracting(ref, process.id)
   }
 
-  answered(request: ExtractionRequest, process: Process): void {
+  answered(request: ExtractionRequest, process: Process, facts: number): void {
     const ref = this.options.operationOf(request)
-    if (ref !== null) this.oracles.extracted(ref, process.id)
+    if (ref !== null) this.oracles.extracted(ref, process.id, facts)
   }
 
   private committed(commit: Commit): void {

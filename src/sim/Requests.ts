@@ -23,14 +23,22 @@ export interface Request {
   readonly program: Effect.Effect<Answer, Refused | ComeBackLater, ApiServices>
 }
 
-/** A command with its hash, which the client needs for every repetition. */
+/** A command with its hash, which the client needs for every repetition, and with its meaning. */
 export interface Hashed<Command> {
   readonly command: Command
   readonly hash: Sha256Hex
+  readonly meaning: string
 }
 
 export const hashed = <Command extends AddCommand | UpdateCommand | DeleteCommand>(command: Command): Hashed<Command> =>
-  ({ command, hash: commandHash(command)! })
+  ({ command, hash: commandHash(command)!, meaning: JSON.stringify(inOrder(command)) })
+
+/** The same value, with the names of every object in order: by itself, because the hash of the domain is under test. */
+const inOrder = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(inOrder)
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1).map(([name, one]) => [name, inOrder(one)]))
+}
 
 const hashOf = (key: IdempotencyKey | null): Sha256Hex | null => key === null ? null : keyHash(key)
 
@@ -39,9 +47,13 @@ const completedOf = Effect.map((completed: Extract<Answer, { _tag: "Completed" }
 const eventOf = Effect.map((event: Extract<Answer, { _tag: "Event" }>["event"]): Answer => ({ _tag: "Event", event }))
 const memoriesOf = Effect.map((memories: Extract<Answer, { _tag: "Memories" }>["memories"]): Answer => ({ _tag: "Memories", memories }))
 
-export const add = (workspaceId: WorkspaceId, key: IdempotencyKey | null, { command, hash }: Hashed<AddCommand>): Request => ({
+export const add = (
+  workspaceId: WorkspaceId,
+  key: IdempotencyKey | null,
+  { command, hash, meaning }: Hashed<AddCommand>
+): Request => ({
   workspaceId,
-  question: { _tag: command.kind === "memory.infer" ? "Infer" : "Add", keyHash: hashOf(key), commandHash: hash },
+  question: { _tag: command.kind === "memory.infer" ? "Infer" : "Add", keyHash: hashOf(key), commandHash: hash, meaning },
   program: Effect.flatMap(Commands, (commands) =>
     command.kind === "memory.infer"
       ? receiptOf(commands.infer(workspaceId, key!, command))
@@ -51,13 +63,14 @@ export const add = (workspaceId: WorkspaceId, key: IdempotencyKey | null, { comm
 export const change = (
   workspaceId: WorkspaceId,
   key: IdempotencyKey | null,
-  { command, hash }: Hashed<UpdateCommand | DeleteCommand>
+  { command, hash, meaning }: Hashed<UpdateCommand | DeleteCommand>
 ): Request => ({
   workspaceId,
   question: {
     _tag: command.kind === "memory.update" ? "Update" : "Delete",
     keyHash: hashOf(key),
     commandHash: hash,
+    meaning,
     memoryId: command.memoryId,
     expectedVersion: command.expectedVersion
   },

@@ -23,7 +23,7 @@ export interface ServiceOptions {
   readonly settings: SimSettings
   readonly listener: FleetListener
   readonly asked: (request: ExtractionRequest, process: Process) => void
-  readonly answered: (request: ExtractionRequest, process: Process) => void
+  readonly answered: (request: ExtractionRequest, process: Process, facts: number) => void
   readonly notified: (payload: string) => void
 }
 

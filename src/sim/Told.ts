@@ -20,13 +20,19 @@ export interface Told {
   readonly answer: Answer
 }
 
-/** Hashes are those of the domain, to be held against the rows of keys. */
+/** Hashes are those of the domain, to be held against rows of keys. `meaning` is what the client itself calls what it wants. */
 export type Question =
-  | { readonly _tag: "Infer" | "Add"; readonly keyHash: Sha256Hex | null; readonly commandHash: Sha256Hex }
+  | {
+    readonly _tag: "Infer" | "Add"
+    readonly keyHash: Sha256Hex | null
+    readonly commandHash: Sha256Hex
+    readonly meaning?: string
+  }
   | {
     readonly _tag: "Update" | "Delete"
     readonly keyHash: Sha256Hex | null
     readonly commandHash: Sha256Hex
+    readonly meaning?: string
     readonly memoryId: MemoryId
     readonly expectedVersion: number | null
   }

@@ -1,8 +1,7 @@
 /** What the clients of one world set out to do, before anything goes wrong. Every text of theirs carries a canary. */
-import { type AddCommand, IdempotencyKey, normaliseAdd } from "../domain/Command.ts"
+import { type AddBody, type AddCommand, IdempotencyKey, type Message, normaliseAdd } from "../domain/Command.ts"
 import { WorkspaceId } from "../domain/Ids.ts"
 import type { Scope } from "../domain/Scope.ts"
-import type { Message } from "../domain/Command.ts"
 import type { Key } from "./Keyed.ts"
 import { type Hashed, hashed } from "./Requests.ts"
 import type { Shape } from "./Shape.ts"
@@ -21,6 +20,8 @@ export interface Errand {
   readonly scope: Scope
   readonly key: IdempotencyKey
   readonly add: Hashed<AddCommand>
+  /** The same, in other words of JSON. */
+  readonly again: Hashed<AddCommand>
   /** What its key is used for by mistake. */
   readonly mistake: Hashed<AddCommand>
   readonly startMs: number
@@ -43,22 +44,56 @@ const crowds = 4
 
 const errand = (key: Key, { lanes, workspaces }: Shape, number: number, spreadMs: number): Errand => {
   const at = (name: string) => key.of(name)
-  const scope = { user_id: `user-${at("lane").below(lanes)}` }
+  const user = { user_id: `user-${at("lane").below(lanes)}` }
+  const scope: Scope = at("agent").chance(0.2) ? { ...user, agent_id: "agent-1" } : user
   const messages = messagesOf(at("messages"), number)
-  const add = (messages: ReadonlyArray<Message>) =>
-    hashed(normaliseAdd({ ...scope, messages, instructions: `${canary} errand #${number}` }))
+  const body: AddBody = {
+    ...scope,
+    messages,
+    metadata: { from: canary, with: { parts: [number, "more"], of: "it" } },
+    event_date: null,
+    instructions: `${canary} errand #${number}`
+  }
+  const add = (changed: AddBody = {}) => hashed(normaliseAdd({ ...body, ...changed }))
   const start = at("crowd").chance(0.3) ? Math.round(at("start").unit() * crowds) / crowds : at("start").unit()
   return {
     number,
     workspaceId: workspaceOf(at("workspace").below(workspaces)),
     scope,
     key: keyOf(`errand-${number}`),
-    add: add(messages),
-    mistake: add([...messages, { role: "user", content: `${canary} by mistake` }]),
+    add: add(),
+    again: add(inOtherWords(body)),
+    mistake: add(mistakeIn(at("mistake"), body, number)),
     startMs: spreadMs * start,
     steps: stepsOf(at("steps"))
   }
 }
+
+/** The same in JSON of another form: names the other way round, and nothing said that goes without saying. */
+const inOtherWords = ({ event_date: _, messages = [], ...rest }: AddBody): AddBody => {
+  const [first] = messages
+  const said = messages.length === 1 && first!.role === "user" ? { content: first!.content } : { messages }
+  return backwards({ ...rest, ...said }) as AddBody
+}
+
+const backwards = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(backwards)
+  return Object.fromEntries(Object.entries(value).toReversed().map(([name, one]) => [name, backwards(one)]))
+}
+
+/** What is changed by mistake: one part, and with it the meaning. */
+const mistakeIn = (key: Key, { messages = [], metadata }: AddBody, number: number): AddBody =>
+  key.choose<AddBody>([
+    { messages: [...messages, { role: "user", content: `${canary} by mistake` }] },
+    { messages: [{ role: "user", content: `${canary} instead` }, ...messages.slice(1)] },
+    { user_id: "somebody-else" },
+    { run_id: "run-1" },
+    { infer: false },
+    { metadata: { ...metadata, more: number } },
+    { event_date: "2026-01-02" },
+    { instructions: `${canary} another errand #${number}` }
+  ])
 
 /** The number of the client that gave these instructions. */
 export const numberIn = (instructions: string | null): number => Number(/#(\d+)$/.exec(instructions ?? "")?.[1] ?? -1)

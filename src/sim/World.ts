@@ -186,7 +186,7 @@ export class World {
         broke: (id, why) => this.observers.broke(id, why)
       },
       asked: (request, process) => this.observers.asked(request, process),
-      answered: (request, process) => this.observers.answered(request, process),
+      answered: (request, process, facts) => this.observers.answered(request, process, facts),
       notified: (payload) => this.observers.notified(payload)
     })
   }

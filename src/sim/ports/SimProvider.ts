@@ -24,10 +24,13 @@ export interface SimProviderOptions {
   readonly patienceMs: number
   /** Told of each extraction when its question leaves, and of each that is answered to somebody who still waits. */
   readonly asked?: (request: ExtractionRequest, process: Process) => void
-  readonly answered?: (request: ExtractionRequest, process: Process) => void
+  readonly answered?: (request: ExtractionRequest, process: Process, facts: number) => void
 }
 
 export const dimension = 8
+
+/** What a model in bad shape says of a memory that it was never shown. */
+export const madeUp = "Nobody said so"
 
 const everywhere: ReadonlyArray<FaultKind> = [
   "crash_before", "crash_after", "provider_slow", "provider_timeout_before", "provider_timeout_after", "provider_late",
@@ -71,7 +74,7 @@ export class SimProvider {
             faults: extractFaults,
             thinksMs: providerMs,
             answer: (fault, detail) => bent(request, factsOf(request), fault, detail)
-          }), () => Effect.sync(() => answered(request, process)))
+          }), (facts) => Effect.sync(() => answered(request, process, facts.length)))
         }),
       embed: (texts) =>
         texts.length === 0 ? Effect.succeed([]) : Effect.withFiber((fiber) =>
@@ -184,11 +187,11 @@ const bent = (
   if (fault !== "provider_hallucination") return facts
   const change = detail!.choose(["update", "delete"] as const)
   const target = detail!.of("target").choose([related.length, related.length + 7, -1])
-  return [...facts, { change, text: change === "update" ? "Nobody said so" : null, target }]
+  return [...facts, { change, text: change === "update" ? madeUp : null, target }]
 }
 
 /** A direction of its own for each text. */
-const vectorOf = (text: string): Float32Array => {
+export const vectorOf = (text: string): Float32Array => {
   const key = root(text)
   const vector = Float32Array.from({ length: dimension }, (_, place) => 2 * key.of(place).unit() - 1)
   const length = Math.sqrt(vector.reduce((sum, component) => sum + component * component, 0))
