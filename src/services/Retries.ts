@@ -65,7 +65,10 @@ const make = Effect.gen(function*() {
     return Money.reserve({ workspaceId: operation.workspaceId, operationId: operation.id, no, reserved, price })
   })
 
-  /** Reopens a failed operation behind what is in its lane, with lane, row and account locked. */
+  /**
+   * Reopens a failed operation behind what is in its lane, with lane, row and account locked. Returns what that reserves,
+   * null for a repeat.
+   */
   const reopen = Effect.fnUntraced(function*(ref: OperationRef, lane: Operation["lane"], key: KeyRow | null) {
     const laneRef = { workspaceId: ref.workspaceId, lane }
     yield* operations.lockLanes([laneRef])
@@ -75,9 +78,9 @@ const make = Effect.gen(function*() {
     const stored = key === null ? [] : yield* operations.findKeys([key])
     if (stored.length > 0) {
       yield* Effect.fromResult(replay(stored[0]!, retryOf(ref)))
-      return { replayed: true }
+      return null
     }
-    if (!isTerminal(operation.state)) return { replayed: true }
+    if (!isTerminal(operation.state)) return null
     if (operation.state === "succeeded") return yield* new WrongState({ state: operation.state })
     if ((yield* operations.withInput([ref])).length === 0) return yield* new InputGone()
     const grant = yield* authorize(operation, account?.balances)
@@ -96,7 +99,7 @@ const make = Effect.gen(function*() {
     if (key !== null) yield* operations.insertKeys([key])
     yield* ledger.setFairTimes([{ workspaceId: ref.workspaceId, fairTime: workspaceTime }])
     yield* ledger.post([grant.authorization], grant.transfers)
-    return { replayed: false }
+    return grant.authorization.reserved
   })
 
   const retry = Effect.fn("Retries.retry")(function*(ref: OperationRef, key: IdempotencyKey | null) {
@@ -108,15 +111,16 @@ const make = Effect.gen(function*() {
       commandHash: commandHash(retryOf(ref))!,
       operationId: ref.id
     }
-    const { replayed } = yield* againOrLater(transaction.run(reopen(ref, lane, row)))
-    if (!replayed) yield* queue.send([{ _tag: "Work" }, { _tag: "Changed", operations: [ref] }])
+    const reserved = yield* againOrLater(transaction.run(reopen(ref, lane, row)))
+    if (reserved !== null) yield* queue.send([{ _tag: "Work" }, { _tag: "Changed", operations: [ref] }])
     const event = yield* events.get(ref)
     return {
       eventId: event.id,
       status: event.status,
-      replayed,
+      replayed: reserved === null,
       createdAt: event.createdAt,
-      reserved: event.usage.reserved - event.usage.charged - event.usage.refunded
+      // By now it may have ended, and hold nothing.
+      reserved: reserved ?? event.usage.reserved - event.usage.charged - event.usage.refunded
     }
   })
 

@@ -1,10 +1,11 @@
 /** Faults 7 and 8: one charge or one refund, and nothing left of the input but its explanation. */
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Logger, Result } from "effect"
+import { Effect, Layer, Logger, Result } from "effect"
 import { normaliseAdd } from "../../src/domain/Command.ts"
 import { Commands } from "../../src/services/Commands.ts"
 import { Events } from "../../src/services/Events.ts"
 import { Ledger } from "../../src/services/Ledger.ts"
+import { Queue } from "../../src/services/Queue.ts"
 import { Retries } from "../../src/services/Retries.ts"
 import { assertHealthy } from "../audit.ts"
 import { fact, failure, Script } from "../scripted.ts"
@@ -77,6 +78,33 @@ describe("fault 7: one charge on success, one refund on terminal failure", () =>
         assert.strictEqual(refused._tag, "InsufficientCredit")
         assert.deepStrictEqual((yield* World.dump)["operations"], before["operations"])
         assert.deepStrictEqual((yield* World.dump)["transfers"], before["transfers"])
+        yield* assertHealthy
+      }))
+  })
+
+  // Whoever retries hears nothing until something that a test says has happened.
+  let meanwhile: Effect.Effect<void> = Effect.void
+  const late = Layer.succeed(Queue, Queue.of({
+    send: (wakeUps) => wakeUps.some(({ _tag }) => _tag === "Changed") ? Effect.suspend(() => meanwhile) : Effect.void,
+    subscribe: Effect.succeed(Effect.never)
+  }))
+
+  layer(World.layer(World.testSettings, late), { excludeTestServices: true })("when a retry ends before it is answered", (it) => {
+    it.effect("the receipt tells what the retry has reserved, although nothing of it is held any more", () =>
+      Effect.gen(function*() {
+        yield* World.open(10n)
+        const script = yield* Script
+        const retries = yield* Retries
+        script.extract = () => failure("extraction_refused")
+        yield* World.startWorker()
+        const { eventId } = yield* World.accept("quick")
+        yield* World.finished(eventId)
+        script.extract = () => Effect.succeed([fact("User likes tea.")])
+        const ended = World.untilEvent(eventId, ({ status }) => status === "succeeded")
+        meanwhile = Effect.asVoid(Effect.orDie(Effect.provideContext(ended, yield* Effect.context<World.World>())))
+        const receipt = yield* retries.retry({ workspaceId: World.workspace, id: eventId }, World.key("again"))
+        meanwhile = Effect.void
+        assert.deepStrictEqual([receipt.status, receipt.replayed, receipt.reserved], ["succeeded", false, 2n])
         yield* assertHealthy
       }))
   })
