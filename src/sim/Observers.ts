@@ -63,8 +63,9 @@ export class Observers {
     this.oracles.told(told)
   }
 
-  died({ id }: Process): void {
+  died({ id, state }: Process): void {
     this.oracles.died(id, this.options.kernel.now)
+    if (state === "exited") this.oracles.left(id)
   }
 
   resumed({ id }: Process): void {
@@ -92,6 +93,11 @@ export class Observers {
   answered(request: ExtractionRequest, process: Process, facts: number): void {
     const ref = this.options.operationOf(request)
     if (ref !== null) this.oracles.extracted(ref, process.id, facts)
+  }
+
+  over(request: ExtractionRequest, process: Process): void {
+    const ref = this.options.operationOf(request)
+    if (ref !== null) this.oracles.extractionOver(ref, process.id)
   }
 
   private committed(commit: Commit): void {

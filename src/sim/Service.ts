@@ -24,6 +24,7 @@ export interface ServiceOptions {
   readonly listener: FleetListener
   readonly asked: (request: ExtractionRequest, process: Process) => void
   readonly answered: (request: ExtractionRequest, process: Process, facts: number) => void
+  readonly over: (request: ExtractionRequest, process: Process) => void
   readonly notified: (payload: string) => void
 }
 
@@ -38,7 +39,7 @@ export class Service {
   readonly apis: ReadonlyArray<Machine<ApiServices>>
   readonly workers: ReadonlyArray<Machine<never>>
 
-  constructor({ answered, asked, kernel, listener, notified, settings, shape, strikes }: ServiceOptions) {
+  constructor({ answered, asked, kernel, listener, notified, over, settings, shape, strikes }: ServiceOptions) {
     const { leaseMs, providerMs } = shape
     const offsetMs = kernel.key.of("database clock").between(-60_000, 60_000)
     const clock = new HostClock(kernel, { name: "database", offsetMs })
@@ -52,7 +53,8 @@ export class Service {
       timeoutMs: settings.providerTimeoutMs,
       patienceMs: settings.retry.rateLimitMaxAgeMs,
       asked,
-      answered
+      answered,
+      over
     })
     this.ports = this.database.ports().pipe(
       Context.add(Queue, this.queue.port),

@@ -187,6 +187,7 @@ export class World {
       },
       asked: (request, process) => this.observers.asked(request, process),
       answered: (request, process, facts) => this.observers.answered(request, process, facts),
+      over: (request, process) => this.observers.over(request, process),
       notified: (payload) => this.observers.notified(payload)
     })
   }

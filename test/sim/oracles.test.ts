@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { catalogue } from "../../src/sim/oracles/Oracles.ts"
 import { commitBreaches, passing } from "./oraclesCommitBreaches.ts"
-import { candour, endBreaches, innocence, remembered } from "./oraclesEndBreaches.ts"
+import { candour, endBreaches, farewell, innocence, remembered } from "./oraclesEndBreaches.ts"
 import { History } from "./oraclesHistory.ts"
 import { other } from "./oraclesRows.ts"
 import { ended, story } from "./oraclesStory.ts"
@@ -30,6 +30,10 @@ describe("a history that holds", () => {
 describe("what is no breach", () => {
   it("a question to the model about an operation that was claimed, by a clock that stood still", () => {
     assert.deepStrictEqual(innocence().oracles.violations, [])
+  })
+
+  it("a process that gives back what it has stopped, or that could not", () => {
+    assert.deepStrictEqual(farewell().oracles.violations, [])
   })
 
   it("a vector, a plan and a wait that are what they should be", () => {

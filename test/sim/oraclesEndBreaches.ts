@@ -28,6 +28,19 @@ const hears = (history: History, by: string, facts?: number): History => {
   return history
 }
 
+/** A process has ended by itself. */
+const leaves = (history: History, by: string): History => {
+  history.oracles.died(by, history.now)
+  history.oracles.left(by)
+  return history
+}
+
+/** Something goes wrong, somewhere. */
+const trouble = (history: History): History => {
+  history.oracles.struck({ kind: "slow_statement", actor: "api-1#1", label: "begin", index: 0 })
+  return history
+}
+
 export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () => History]> = [
   ["every-operation-ends", () => over(accepted())],
   ["every-operation-ends", () => over(planned())],
@@ -61,6 +74,9 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["claimed-before-asked", () => asks(planned().wait(3_000).run(two, (tx) => tx.claim(1)), two)],
   ["plan-is-the-answer", () => asks(claimed(), one).run(one, (tx) => tx.freeze(1))],
   ["plan-is-the-answer", () => hears(asks(claimed(), one), one, 2).run(one, (tx) => tx.freeze(1))],
+  ["leaves-nothing-behind", () => leaves(claimed(), one)],
+  ["leaves-nothing-behind", () => leaves(trouble(claimed()).wait(20_000), one)],
+  ["stops-before-it-gives-back", () => asks(claimed(), one).run(one, (tx) => tx.release(1))],
   ["expired-inputs-go", () => {
     const history = new History({ settings: { ...settings, failedInputRetention: Duration.zero } })
     history.oracles.healed()
@@ -101,6 +117,15 @@ export const innocence = (): History => {
   history.run(two, (tx) => tx.accept(3, { user: "cy" })).run(one, (tx) => tx.claim(3)).wait(9_000)
   asks(history, one, 3).wait(100).oracles.extracted(history.ref(3), one)
   history.oracles.overheard("worker-1#1", `An attempt of ${operationId(1)} ended`)
+  return history
+}
+
+/** Processes that end in good order, or not quite, for a reason. */
+export const farewell = (): History => {
+  const history = asks(claimed(), one)
+  history.oracles.extractionOver(history.ref(1), one)
+  leaves(history.run(one, (tx) => tx.release(1)), one)
+  leaves(trouble(history.run(two, (tx) => tx.claim(1))).wait(5_000), two)
   return history
 }
 

@@ -14,6 +14,7 @@ import { Book, keyOf, operationOf } from "./Book.ts"
 import { Canary, canaryPromise, madeUpPromise } from "./Canary.ts"
 import { endOracles, missing } from "./EndOracles.ts"
 import { hearing } from "./Hearing.ts"
+import { Leavings, leavesNothing } from "./LeavingOracles.ts"
 import { livenessNames, overdue, stuck } from "./Liveness.ts"
 import { hold, named, type Named } from "./Oracle.ts"
 import { Askings, askingOracles, Fates } from "./ProcessOracles.ts"
@@ -61,6 +62,7 @@ export class Oracles {
   private readonly canary: Canary
   private readonly madeUp: Canary
   private readonly askings: Askings
+  private readonly leavings = new Leavings()
   private readonly promises: ReturnType<typeof promisesOf>
 
   constructor(options: OraclesOptions) {
@@ -75,7 +77,8 @@ export class Oracles {
     this.canary = new Canary(canaries)
     this.madeUp = new Canary(neverStored)
     const askings = this.askings = new Askings(settings, tracks, fates)
-    this.promises = promisesOf({ settings, tracks, fates, askings, locked, vectorOf, blind: this.blind })
+    const { leavings } = this
+    this.promises = promisesOf({ settings, tracks, fates, askings, leavings, locked, vectorOf, blind: this.blind })
   }
 
   /** Something became durable. */
@@ -113,12 +116,18 @@ export class Oracles {
   /** A fault struck: called before what it does. */
   struck(fault: Fault): void {
     this.watch.strike(fault)
+    if (fault.kind !== "terminate") this.leavings.trouble(this.now())
   }
 
   /** A process incarnation ended, at this virtual time. */
   died(by: string, at: number): void {
     this.fates.deaths.set(by, at)
     this.watch.died(by)
+  }
+
+  /** A process that died has ended by itself, because it was told to. */
+  left(by: string): void {
+    this.add(this.leavings.left(by, this.now(), this.tracks))
   }
 
   /** A process that stood still went on, at this virtual time. */
@@ -133,6 +142,7 @@ export class Oracles {
 
   /** A process asks the model about the input of this operation. */
   extracting(ref: OperationRef, by: string): void {
+    this.leavings.asked(ref, by)
     this.add(this.askings.ask(ref, by, this.moment))
   }
 
@@ -140,6 +150,11 @@ export class Oracles {
   extracted(ref: OperationRef, by: string, facts?: number): void {
     this.watch.answered(ref, by)
     this.add(this.askings.answer(ref, by, this.moment, facts))
+  }
+
+  /** A process no longer waits for the model, whether or not that has answered. */
+  extractionOver(ref: OperationRef, by: string): void {
+    this.leavings.ended(ref, by)
   }
 
   /** A text that leaves the records: a log line, the label of a trace event, a hint in a queue. */
@@ -234,7 +249,7 @@ const violation = ({ name }: Named, id: string, detail: string): Violation =>
 
 /** Every promise that is looked at, each with its sentence. */
 export const catalogue: ReadonlyArray<Named> = (() => {
-  const world = { settings: defaultSettings, tracks: new Tracks(), fates: new Fates() }
+  const world = { settings: defaultSettings, tracks: new Tracks(), fates: new Fates(), leavings: new Leavings() }
   const askings = new Askings(defaultSettings, world.tracks, world.fates)
   const { slices, steps, transitions } = promisesOf({ ...world, askings, locked: null, vectorOf: null, blind: new Set() })
   const ofCommits = [slices, transitions, steps].flatMap((lists) => Object.values(lists).flatMap(named))
@@ -246,6 +261,7 @@ export const catalogue: ReadonlyArray<Named> = (() => {
     ...livenessNames,
     canaryPromise,
     madeUpPromise,
+    leavesNothing,
     toldInFull,
     foundOnTheWay
   ]

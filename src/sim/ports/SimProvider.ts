@@ -25,6 +25,8 @@ export interface SimProviderOptions {
   /** Told of each extraction when its question leaves, and of each that is answered to somebody who still waits. */
   readonly asked?: (request: ExtractionRequest, process: Process) => void
   readonly answered?: (request: ExtractionRequest, process: Process, facts: number) => void
+  /** Told of each extraction that nobody waits for any more, unless the process is gone with it. */
+  readonly over?: (request: ExtractionRequest, process: Process) => void
 }
 
 export const dimension = 8
@@ -55,7 +57,7 @@ export class SimProvider {
   private readonly asking = new Map<Process, number>()
 
   constructor(options: SimProviderOptions) {
-    const { answered = nothing, asked = nothing, kernel, providerMs, strikes } = options
+    const { answered = nothing, asked = nothing, kernel, over = nothing, providerMs, strikes } = options
     this.kernel = kernel
     this.strikes = strikes
     this.options = options
@@ -74,7 +76,9 @@ export class SimProvider {
             faults: extractFaults,
             thinksMs: providerMs,
             answer: (fault, detail) => bent(request, factsOf(request), fault, detail)
-          }), (facts) => Effect.sync(() => answered(request, process, facts.length)))
+          }), (facts) => Effect.sync(() => answered(request, process, facts.length))).pipe(
+            Effect.ensuring(Effect.sync(() => over(request, process)))
+          )
         }),
       embed: (texts) =>
         texts.length === 0 ? Effect.succeed([]) : Effect.withFiber((fiber) =>
