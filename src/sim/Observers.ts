@@ -95,9 +95,9 @@ export class Observers {
     if (ref !== null) this.oracles.extracted(ref, process.id, facts)
   }
 
-  over(request: ExtractionRequest, process: Process): void {
+  over(request: ExtractionRequest, process: Process, waitMs: number | null): void {
     const ref = this.options.operationOf(request)
-    if (ref !== null) this.oracles.extractionOver(ref, process.id)
+    if (ref !== null) this.oracles.extractionOver(ref, process.id, waitMs)
   }
 
   private committed(commit: Commit): void {

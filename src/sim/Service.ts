@@ -24,7 +24,7 @@ export interface ServiceOptions {
   readonly listener: FleetListener
   readonly asked: (request: ExtractionRequest, process: Process) => void
   readonly answered: (request: ExtractionRequest, process: Process, facts: number) => void
-  readonly over: (request: ExtractionRequest, process: Process) => void
+  readonly over: (request: ExtractionRequest, process: Process, waitMs: number | null) => void
   readonly notified: (payload: string) => void
 }
 

@@ -187,7 +187,7 @@ export class World {
       },
       asked: (request, process) => this.observers.asked(request, process),
       answered: (request, process, facts) => this.observers.answered(request, process, facts),
-      over: (request, process) => this.observers.over(request, process),
+      over: (request, process, waitMs) => this.observers.over(request, process, waitMs),
       notified: (payload) => this.observers.notified(payload)
     })
   }

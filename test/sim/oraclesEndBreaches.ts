@@ -28,16 +28,16 @@ const hears = (history: History, by: string, facts?: number): History => {
   return history
 }
 
+/** The model wants a process to wait. */
+const told = (history: History, by: string, waitMs: number): History => {
+  history.oracles.extractionOver(history.ref(1), by, waitMs)
+  return history
+}
+
 /** A process has ended by itself. */
 const leaves = (history: History, by: string): History => {
   history.oracles.died(by, history.now)
   history.oracles.left(by)
-  return history
-}
-
-/** Something goes wrong, somewhere. */
-const trouble = (history: History): History => {
-  history.oracles.struck({ kind: "slow_statement", actor: "api-1#1", label: "begin", index: 0 })
   return history
 }
 
@@ -74,8 +74,9 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["claimed-before-asked", () => asks(planned().wait(3_000).run(two, (tx) => tx.claim(1)), two)],
   ["plan-is-the-answer", () => asks(claimed(), one).run(one, (tx) => tx.freeze(1))],
   ["plan-is-the-answer", () => hears(asks(claimed(), one), one, 2).run(one, (tx) => tx.freeze(1))],
-  ["leaves-nothing-behind", () => leaves(claimed(), one)],
-  ["leaves-nothing-behind", () => leaves(trouble(claimed()).wait(20_000), one)],
+  ["leaves-nothing-behind", () => leaves(claimed().wait(20_000), one)],
+  ["leases-are-kept", () => claimed().wait(60_000).run(two, (tx) => tx.claim(1))],
+  ["waits-as-asked", () => told(asks(claimed(), one), one, 60_000).run(one, (tx) => tx.fail(1, "provider_rate_limited"))],
   ["stops-before-it-gives-back", () => asks(claimed(), one).run(one, (tx) => tx.release(1))],
   ["expired-inputs-go", () => {
     const history = new History({ settings: { ...settings, failedInputRetention: Duration.zero } })
@@ -123,9 +124,15 @@ export const innocence = (): History => {
 /** Processes that end in good order, or not quite, for a reason. */
 export const farewell = (): History => {
   const history = asks(claimed(), one)
-  history.oracles.extractionOver(history.ref(1), one)
+  told(history, one, 500).run(one, (tx) => tx.fail(1, "provider_rate_limited", 500))
+  asks(history.wait(600).run(one, (tx) => tx.claim(1)), one).oracles.extractionOver(history.ref(1), one)
   leaves(history.run(one, (tx) => tx.release(1)), one)
-  leaves(trouble(history.run(two, (tx) => tx.claim(1))).wait(5_000), two)
+  leaves(history.run(two, (tx) => tx.claim(1)).wait(20_000).trouble().wait(5_000), two)
+  // Whoever is dead keeps nothing.
+  const [three, four] = ["worker-3#1", "worker-4#1"]
+  history.run(api, (tx) => tx.accept(2, { user: "ben" })).run(three, (tx) => tx.claim(2)).wait(60_000)
+  history.oracles.died(three, history.now)
+  history.run(four, (tx) => tx.claim(2))
   return history
 }
 

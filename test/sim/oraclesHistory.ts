@@ -25,6 +25,13 @@ export class History implements Past {
         tx.grant(100n, workspaceId)
       }
     })
+    this.trouble()
+  }
+
+  /** Something goes wrong somewhere: for a while nobody can say that nothing was in the way. */
+  trouble(): this {
+    this.oracles.struck({ kind: "slow_statement", actor: "api-1#1", label: "begin", index: 0 })
+    return this
   }
 
   get at(): number {

@@ -215,10 +215,10 @@ export class Tx {
     this.end(after, true)
   }
 
-  fail(n: number, failure: FailureClass): void {
+  fail(n: number, failure: FailureClass, retryAfterMs: number | null = null): void {
     const { epoch } = this.operation(n)
     const policy = settings.retry
-    const after = this.step(n, { _tag: "Fail", epoch, failure, retryAfterMs: null, jitter: 0.5, policy, now: this.now })
+    const after = this.step(n, { _tag: "Fail", epoch, failure, retryAfterMs, jitter: 0.5, policy, now: this.now })
     if (after.state === "failed") this.end(after, false)
   }
 

@@ -11,10 +11,10 @@ import type { Fault } from "../Faults.ts"
 import type { Told } from "../Told.ts"
 import { AbstractStates } from "./AbstractStates.ts"
 import { Book, keyOf, operationOf } from "./Book.ts"
+import { Calm, leavesNothing } from "./CalmOracles.ts"
 import { Canary, canaryPromise, madeUpPromise } from "./Canary.ts"
 import { endOracles, missing } from "./EndOracles.ts"
 import { hearing } from "./Hearing.ts"
-import { Leavings, leavesNothing } from "./LeavingOracles.ts"
 import { livenessNames, overdue, stuck } from "./Liveness.ts"
 import { hold, named, type Named } from "./Oracle.ts"
 import { Askings, askingOracles, Fates } from "./ProcessOracles.ts"
@@ -62,7 +62,7 @@ export class Oracles {
   private readonly canary: Canary
   private readonly madeUp: Canary
   private readonly askings: Askings
-  private readonly leavings = new Leavings()
+  private readonly calm: Calm
   private readonly promises: ReturnType<typeof promisesOf>
 
   constructor(options: OraclesOptions) {
@@ -77,8 +77,8 @@ export class Oracles {
     this.canary = new Canary(canaries)
     this.madeUp = new Canary(neverStored)
     const askings = this.askings = new Askings(settings, tracks, fates)
-    const { leavings } = this
-    this.promises = promisesOf({ settings, tracks, fates, askings, leavings, locked, vectorOf, blind: this.blind })
+    const calm = this.calm = new Calm(settings, fates, now)
+    this.promises = promisesOf({ settings, tracks, fates, askings, calm, locked, vectorOf, blind: this.blind })
   }
 
   /** Something became durable. */
@@ -116,7 +116,7 @@ export class Oracles {
   /** A fault struck: called before what it does. */
   struck(fault: Fault): void {
     this.watch.strike(fault)
-    if (fault.kind !== "terminate") this.leavings.trouble(this.now())
+    if (fault.kind !== "terminate") this.calm.trouble()
   }
 
   /** A process incarnation ended, at this virtual time. */
@@ -127,22 +127,24 @@ export class Oracles {
 
   /** A process that died has ended by itself, because it was told to. */
   left(by: string): void {
-    this.add(this.leavings.left(by, this.now(), this.tracks))
+    this.add(this.calm.left(by, this.tracks))
   }
 
   /** A process that stood still went on, at this virtual time. */
   resumed(by: string, at: number): void {
     this.fates.wakings.set(by, at)
+    this.calm.trouble()
   }
 
   /** From now on nothing goes wrong any more. */
   healed(): void {
     this.healedAt = this.now()
+    this.calm.trouble()
   }
 
   /** A process asks the model about the input of this operation. */
   extracting(ref: OperationRef, by: string): void {
-    this.leavings.asked(ref, by)
+    this.calm.asked(ref, by)
     this.add(this.askings.ask(ref, by, this.moment))
   }
 
@@ -152,9 +154,10 @@ export class Oracles {
     this.add(this.askings.answer(ref, by, this.moment, facts))
   }
 
-  /** A process no longer waits for the model, whether or not that has answered. */
-  extractionOver(ref: OperationRef, by: string): void {
-    this.leavings.ended(ref, by)
+  /** A process no longer waits for the model. It may have been told for how long to wait, in milliseconds. */
+  extractionOver(ref: OperationRef, by: string, waitMs: number | null = null): void {
+    this.calm.over(ref, by)
+    this.askings.over(ref, by, this.moment, waitMs)
   }
 
   /** A text that leaves the records: a log line, the label of a trace event, a hint in a queue. */
@@ -249,9 +252,10 @@ const violation = ({ name }: Named, id: string, detail: string): Violation =>
 
 /** Every promise that is looked at, each with its sentence. */
 export const catalogue: ReadonlyArray<Named> = (() => {
-  const world = { settings: defaultSettings, tracks: new Tracks(), fates: new Fates(), leavings: new Leavings() }
+  const world = { settings: defaultSettings, tracks: new Tracks(), fates: new Fates() }
   const askings = new Askings(defaultSettings, world.tracks, world.fates)
-  const { slices, steps, transitions } = promisesOf({ ...world, askings, locked: null, vectorOf: null, blind: new Set() })
+  const calm = new Calm(defaultSettings, world.fates, () => 0)
+  const { slices, steps, transitions } = promisesOf({ ...world, askings, calm, locked: null, vectorOf: null, blind: new Set() })
   const ofCommits = [slices, transitions, steps].flatMap((lists) => Object.values(lists).flatMap(named))
   return [
     ...ofCommits,

@@ -86,12 +86,15 @@ interface Questions {
   at: number
   /** How many facts each answer offered, undefined when the world does not say: two claims of one process may both ask. */
   readonly offered: Set<number | undefined>
+  /** Of its latest claim: when it may go on, by those whom the model told to wait, or by whoever may go on first. */
+  claims: number
+  until: number
 }
 
 /** Who has asked the model what. The provider's world reports it. */
 export class Askings {
   /** A plan and the answer that it was made of. */
-  readonly oracle: Invariant<OperationTrack> = {
+  readonly planIsTheAnswer: Invariant<OperationTrack> = {
     name: "plan-is-the-answer",
     promise: "A plan has one step for each fact of an answer that the model gave to the process that froze it.",
     check: (track) => {
@@ -101,6 +104,16 @@ export class Askings {
       const { offered } = questions
       if (offered.size === 0) return [`${track.commit.by} froze ${steps} steps before the model had answered`]
       return offered.has(steps) ? fine : [`the model offered ${[...offered].join(", ")} facts, and the plan has ${steps} steps`]
+    }
+  }
+  /** How long somebody waits, and how long he was told to. */
+  readonly waitsAsAsked: Invariant<OperationTrack> = {
+    name: "waits-as-asked",
+    promise: "Where the model says how long to wait, no other attempt begins before.",
+    check: ({ before, commit, operation, ref }) => {
+      if (before?.state !== "running" || operation?.state !== "pending" || operation.nextAttemptAt === null) return fine
+      const early = (this.questions.get(keyOf(ref, commit.by))?.until ?? 0) - operation.nextAttemptAt
+      return early <= 1 ? fine : [`the next attempt is due ${early} ms before the model wants to be asked again`]
     }
   }
   private readonly questions = new Map<string, Questions>()
@@ -126,6 +139,14 @@ export class Askings {
     return this.look("answered", ref, by, now)
   }
 
+  over(ref: OperationRef, by: string, now: Now, waitMs: number | null): void {
+    const questions = this.questionsOf(ref, by)
+    const claims = this.tracks.operations.get(refKey(ref))?.claims.length ?? 0
+    const until = now.database + (waitMs ?? 0)
+    questions.until = questions.claims === claims ? Math.min(questions.until, until) : until
+    questions.claims = claims
+  }
+
   private look(moment: Asking["moment"], ref: OperationRef, by: string, now: Now): ReadonlyArray<Violation> {
     const { at, count } = this.questionsOf(ref, by)
     const track = this.tracks.operations.get(refKey(ref))
@@ -141,9 +162,11 @@ export class Askings {
   private questionsOf(ref: OperationRef, by: string): Questions {
     const key = keyOf(ref, by)
     let questions = this.questions.get(key)
-    if (questions === undefined) this.questions.set(key, questions = { count: 0, at: -Infinity, offered: new Set() })
+    if (questions === undefined) this.questions.set(key, questions = { ...unasked, offered: new Set() })
     return questions
   }
 }
+
+const unasked = { count: 0, at: -Infinity, claims: 0, until: 0 }
 
 const keyOf = (ref: OperationRef, by: string): string => `${by} ${refKey(ref)}`

@@ -4,10 +4,10 @@ import { perLane, perMemory, perOperation, perWorkspace } from "../../domain/Inv
 import { memoryTransitions, operationTransitions } from "../../domain/TransitionInvariants.ts"
 import { refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
+import type { Calm } from "./CalmOracles.ts"
 import { type Locked, queueOracles, tagOracles } from "./FairnessOracles.ts"
 import { holderOracles } from "./HolderOracles.ts"
 import { laneOracles, laneOrderOracles } from "./LaneOracles.ts"
-import type { Leavings } from "./LeavingOracles.ts"
 import { planOracles } from "./PlanOracles.ts"
 import type { Askings, Fates } from "./ProcessOracles.ts"
 import { projectionOracles, type VectorOf } from "./ProjectionOracles.ts"
@@ -20,13 +20,13 @@ export interface World {
   readonly fates: Fates
   readonly locked: Locked
   readonly askings: Askings
-  readonly leavings: Leavings
+  readonly calm: Calm
   readonly vectorOf: VectorOf
   readonly blind: ReadonlySet<string>
 }
 
 /** Those of the domain, which need one slice, and those of a commit, which see what it did. */
-export const promisesOf = ({ askings, blind, fates, leavings, locked, settings, tracks, vectorOf }: World) => {
+export const promisesOf = ({ askings, blind, calm, fates, locked, settings, tracks, vectorOf }: World) => {
   const but = <Seen>(promises: ReadonlyArray<Invariant<Seen>>) => promises.filter(({ name }) => !blind.has(name))
   return {
     slices: {
@@ -42,8 +42,10 @@ export const promisesOf = ({ askings, blind, fates, leavings, locked, settings, 
         ...planOracles((workspaceId, id) => tracks.memories.get(refKey({ workspaceId, id }))?.memory ?? null),
         ...togetherOracles,
         ...laneOrderOracles,
-        askings.oracle,
-        leavings.oracle
+        askings.planIsTheAnswer,
+        askings.waitsAsAsked,
+        calm.leasesAreKept,
+        calm.stopsFirst
       ]),
       lane: but(laneOracles),
       memory: but(projectionOracles(vectorOf)),

@@ -2,7 +2,7 @@
  * `Provider` of a simulated world: a model that can be told beforehand what to make of a conversation, and everything
  * that goes wrong between it and us. A failure is one of those that the adapter over HTTP makes of its troubles.
  */
-import { Effect, Exit } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import type { Fact } from "../../domain/Plan.ts"
 import { type ExtractionRequest, Provider, ProviderFailure } from "../../services/Provider.ts"
 import type { FaultKind, Point } from "../Faults.ts"
@@ -25,8 +25,8 @@ export interface SimProviderOptions {
   /** Told of each extraction when its question leaves, and of each that is answered to somebody who still waits. */
   readonly asked?: (request: ExtractionRequest, process: Process) => void
   readonly answered?: (request: ExtractionRequest, process: Process, facts: number) => void
-  /** Told of each extraction that nobody waits for any more, unless the process is gone with it. */
-  readonly over?: (request: ExtractionRequest, process: Process) => void
+  /** Told of each extraction that nobody waits for any more, unless the process is gone, and what it was told to wait. */
+  readonly over?: (request: ExtractionRequest, process: Process, waitMs: number | null) => void
 }
 
 export const dimension = 8
@@ -77,7 +77,7 @@ export class SimProvider {
             thinksMs: providerMs,
             answer: (fault, detail) => bent(request, factsOf(request), fault, detail)
           }), (facts) => Effect.sync(() => answered(request, process, facts.length))).pipe(
-            Effect.ensuring(Effect.sync(() => over(request, process)))
+            Effect.onExit((exit) => Effect.sync(() => over(request, process, waitIn(exit))))
           )
         }),
       embed: (texts) =>
@@ -154,6 +154,10 @@ export class SimProvider {
 }
 
 const nothing = () => {}
+
+/** What a failure asks its caller to wait, in milliseconds. */
+const waitIn = (exit: Exit.Exit<unknown, ProviderFailure>): number | null =>
+  Exit.isSuccess(exit) ? null : exit.cause.reasons.find(Cause.isFailReason)?.error.retryAfterMs ?? null
 
 const failed = (failure: ProviderFailure["failure"], retryAfterMs: number | null = null) =>
   Exit.fail(new ProviderFailure({ failure, retryAfterMs }))

@@ -1,8 +1,14 @@
-/** What a process owes that is told to stop: it stops working on what it gives back, and keeps nothing for itself. */
+/**
+ * What is promised as long as nothing goes wrong: no lease is lost by a process that lives, and one that is told to stop
+ * stops working on what it gives back, and keeps nothing.
+ */
+import { Duration } from "effect"
 import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import { type OperationRef, refKey } from "../../domain/Ids.ts"
+import type { SettingsShape } from "../../services/Settings.ts"
 import { fine, type Named } from "./Oracle.ts"
 import type { OperationTrack } from "./OperationTrack.ts"
+import type { Fates } from "./ProcessOracles.ts"
 import type { Tracks } from "./Tracks.ts"
 
 export const leavesNothing: Named = {
@@ -10,11 +16,22 @@ export const leavesNothing: Named = {
   promise: "A process that ends because it was told to, with nothing in its way, holds no operation any more."
 }
 
-/** For so long, in milliseconds, a fault may be in somebody's way: the slowest statement takes that long. */
-const troubleMs = 15_000
+/** For so long, in milliseconds, a request may be on its way that something went wrong with. */
+const requestMs = 15_000
+/** For so many leases a process may stand still. */
+const pauseLeases = 6
 
-export class Leavings {
-  readonly oracle: Invariant<OperationTrack> = {
+export class Calm {
+  readonly leasesAreKept: Invariant<OperationTrack> = {
+    name: "leases-are-kept",
+    promise: "Nobody loses its lease that lives and has nothing in its way, however long the model takes.",
+    check: ({ before, claimed, commit, holder }) => {
+      if (!claimed || before!.state !== "running" || holder === null || this.fates.deaths.has(holder)) return fine
+      if (!this.isCalm(requestMs + pauseLeases * this.leaseMs)) return fine
+      return [`${commit.by} took it over from ${holder}, which lives`]
+    }
+  }
+  readonly stopsFirst: Invariant<OperationTrack> = {
     name: "stops-before-it-gives-back",
     promise: "A process gives an operation back when it no longer asks the model about it.",
     check: ({ before, commit, operation, ref }) => {
@@ -23,30 +40,43 @@ export class Leavings {
       return open === 0 ? fine : [`${commit.by} gave it back, and still asks the model about it`]
     }
   }
+  private readonly leaseMs: number
+  private readonly fates: Fates
+  private readonly now: () => number
   /** Questions to the model that somebody still waits for, by process and operation. */
   private readonly open = new Map<string, number>()
   private troubledAt = -Infinity
+
+  constructor({ lease }: SettingsShape, fates: Fates, now: () => number) {
+    this.leaseMs = Duration.toMillis(lease)
+    this.fates = fates
+    this.now = now
+  }
 
   asked(ref: OperationRef, by: string): void {
     this.count(ref, by, 1)
   }
 
   /** The question was answered, failed or was given up. */
-  ended(ref: OperationRef, by: string): void {
+  over(ref: OperationRef, by: string): void {
     this.count(ref, by, -1)
   }
 
-  /** Something went wrong, at this virtual time. */
-  trouble(at: number): void {
-    this.troubledAt = at
+  /** Something goes wrong. */
+  trouble(): void {
+    this.troubledAt = this.now()
   }
 
-  /** A process ended in good order, at this virtual time. */
-  left(by: string, at: number, { operations }: Tracks): ReadonlyArray<Violation> {
-    if (at - this.troubledAt < troubleMs) return []
+  /** A process ended in good order. */
+  left(by: string, { operations }: Tracks): ReadonlyArray<Violation> {
+    if (!this.isCalm(requestMs)) return []
     const kept = [...operations.values()].filter(({ holder, operation }) => operation?.state === "running" && holder === by)
     return kept.map(({ ref: { id, workspaceId } }) =>
       ({ invariant: leavesNothing.name, workspaceId, id, detail: `${by} has ended, and did not give it back` }))
+  }
+
+  private isCalm(ms: number): boolean {
+    return this.now() - this.troubledAt >= ms
   }
 
   private count(ref: OperationRef, by: string, change: number): void {
