@@ -6,6 +6,7 @@ import { Duration } from "effect"
 import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import { type OperationRef, refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
+import type { FaultKind } from "../Faults.ts"
 import { fine, type Named } from "./Oracle.ts"
 import type { OperationTrack } from "./OperationTrack.ts"
 import type { Fates } from "./ProcessOracles.ts"
@@ -16,10 +17,10 @@ export const leavesNothing: Named = {
   promise: "A process that ends because it was told to, with nothing in its way, holds no operation any more."
 }
 
-/** For so long, in milliseconds, a request may be on its way that something went wrong with. */
-const requestMs = 15_000
-/** For so many leases a process may stand still. */
-const pauseLeases = 6
+/** For so long, in milliseconds, something may still be on its way that went wrong. */
+const echoMs = 15_000
+/** For how many leases at most these last. Whatever else goes wrong is over at once. */
+const lastingLeases: Readonly<Partial<Record<FaultKind, number>>> = { pause: 4, database_down: 2, clock_drift: 8 }
 
 export class Calm {
   readonly leasesAreKept: Invariant<OperationTrack> = {
@@ -27,7 +28,8 @@ export class Calm {
     promise: "Nobody loses its lease that lives and has nothing in its way, however long the model takes.",
     check: ({ before, claimed, commit, holder }) => {
       if (!claimed || before!.state !== "running" || holder === null || this.fates.deaths.has(holder)) return fine
-      if (!this.isCalm(requestMs + pauseLeases * this.leaseMs)) return fine
+      const overFor = commit.at - before!.leaseExpiresAt!
+      if (!this.isCalmFor(overFor + this.leaseMs)) return fine
       return [`${commit.by} took it over from ${holder}, which lives`]
     }
   }
@@ -41,14 +43,18 @@ export class Calm {
     }
   }
   private readonly leaseMs: number
+  /** How long giving back may take. */
+  private readonly farewellMs: number
   private readonly fates: Fates
   private readonly now: () => number
   /** Questions to the model that somebody still waits for, by process and operation. */
   private readonly open = new Map<string, number>()
-  private troubledAt = -Infinity
+  /** Until when something may be in somebody's way. */
+  private troubledUntil = -Infinity
 
-  constructor({ lease }: SettingsShape, fates: Fates, now: () => number) {
+  constructor({ drainTimeout, lease }: SettingsShape, fates: Fates, now: () => number) {
     this.leaseMs = Duration.toMillis(lease)
+    this.farewellMs = Math.max(1_000, Duration.toMillis(drainTimeout))
     this.fates = fates
     this.now = now
   }
@@ -62,21 +68,23 @@ export class Calm {
     this.count(ref, by, -1)
   }
 
-  /** Something goes wrong. */
-  trouble(): void {
-    this.troubledAt = this.now()
+  /** Something goes wrong, or has just ceased to. */
+  trouble(kind?: FaultKind): void {
+    if (kind === "terminate") return
+    const leases = kind === undefined ? 0 : lastingLeases[kind] ?? 0
+    this.troubledUntil = Math.max(this.troubledUntil, this.now() + echoMs + leases * this.leaseMs)
   }
 
   /** A process ended in good order. */
   left(by: string, { operations }: Tracks): ReadonlyArray<Violation> {
-    if (!this.isCalm(requestMs)) return []
+    if (!this.isCalmFor(this.farewellMs)) return []
     const kept = [...operations.values()].filter(({ holder, operation }) => operation?.state === "running" && holder === by)
     return kept.map(({ ref: { id, workspaceId } }) =>
       ({ invariant: leavesNothing.name, workspaceId, id, detail: `${by} has ended, and did not give it back` }))
   }
 
-  private isCalm(ms: number): boolean {
-    return this.now() - this.troubledAt >= ms
+  private isCalmFor(ms: number): boolean {
+    return this.now() - this.troubledUntil >= ms
   }
 
   private count(ref: OperationRef, by: string, change: number): void {

@@ -116,7 +116,7 @@ export class Oracles {
   /** A fault struck: called before what it does. */
   struck(fault: Fault): void {
     this.watch.strike(fault)
-    if (fault.kind !== "terminate") this.calm.trouble()
+    this.calm.trouble(fault.kind)
   }
 
   /** A process incarnation ended, at this virtual time. */
