@@ -7,12 +7,11 @@ import { ApiKeyId, type WorkspaceId } from "../domain/Ids.ts"
 import { NotFound } from "../domain/Refusal.ts"
 import { ApiKey, ApiKeys, KeyScope } from "../services/ApiKeys.ts"
 import * as Batcher from "../services/Batcher.ts"
+import { rowsOf } from "./PgRows.ts"
 import { outcome } from "./PgTransaction.ts"
 
-const decodeKeys = Schema.decodeUnknownSync(Schema.Array(ApiKey))
-const decodeHashedKeys = Schema.decodeUnknownSync(
-  Schema.Array(Schema.Struct({ ...ApiKey.fields, secretHash: Schema.String }))
-)
+const decodeKeys = rowsOf(ApiKey)
+const decodeHashedKeys = rowsOf(Schema.Struct({ ...ApiKey.fields, secretHash: Schema.String }))
 const hashOf = (secret: Redacted.Redacted): string => digest("indelible/api-key/v1", Redacted.value(secret))
 const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
 const text = (bytes: Uint8Array): string => Array.from(bytes, (byte) => alphabet[byte % 36]).join("")

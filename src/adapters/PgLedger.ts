@@ -4,19 +4,20 @@ import { Effect, Layer, Schema } from "effect"
 import { type OperationRef, WorkspaceId } from "../domain/Ids.ts"
 import { Authorization, emptyBalances, type Transfer, TransferRow } from "../domain/Ledger.ts"
 import { Ledger } from "../services/Ledger.ts"
+import { rowsOf } from "./PgRows.ts"
 import { type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
-const decodeAccounts = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
+const decodeAccounts = rowsOf(Schema.Struct({
   workspaceId: WorkspaceId,
   available: Schema.BigInt,
   reserved: Schema.BigInt,
   consumed: Schema.BigInt,
   issued: Schema.BigInt,
   fairTime: Schema.Finite
-})))
-const decodeAuthorizations = Schema.decodeUnknownSync(Schema.Array(Authorization))
-const decodeTransfers = Schema.decodeUnknownSync(Schema.Array(TransferRow))
+}))
+const decodeAuthorizations = rowsOf(Authorization)
+const decodeTransfers = rowsOf(TransferRow)
 
 export const layer = Layer.effect(
   Ledger,

@@ -1,11 +1,10 @@
 /** How memories look on their way out of Postgres, and what it means there to be in a scope. */
 import type { PgClient } from "@effect/sql-pg"
-import { Schema } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import { refKey, type WorkspaceId } from "../domain/Ids.ts"
 import { Memory } from "../domain/Memory.ts"
 import { type ScopeFilter, scopeKeys } from "../domain/Scope.ts"
-import { milliseconds } from "./PgRows.ts"
+import { milliseconds, rowsOf } from "./PgRows.ts"
 import { refColumns, table } from "./PgTable.ts"
 
 /** The columns of `memories m`, named and typed as `domain/Memory` wants them. */
@@ -23,7 +22,7 @@ export const memoryColumns = [
   "m.deleted"
 ].join(", ")
 
-export const decodeMemories = Schema.decodeUnknownSync(Schema.Array(Memory))
+export const decodeMemories = rowsOf(Memory)
 
 /** References as a table `r (workspace_id, id)`, each once. */
 export const refRows = (

@@ -9,11 +9,12 @@ import type { MemoryStore, Projection } from "../services/MemoryStore.ts"
 import { makeReads } from "./PgMemoryReads.ts"
 import { decodeMemories, memoryColumns, refRows } from "./PgMemoryRows.ts"
 import * as PgRecentMemories from "./PgRecentMemories.ts"
+import { rowsOf } from "./PgRows.ts"
 import { type Columns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
-const decodeRefs = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ workspaceId: WorkspaceId, id: MemoryId })))
-const decodeClaimed = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
+const decodeRefs = rowsOf(Schema.Struct({ workspaceId: WorkspaceId, id: MemoryId }))
+const decodeClaimed = rowsOf(Schema.Struct({
   projection: Schema.Struct({
     workspaceId: WorkspaceId,
     id: MemoryId,
@@ -22,7 +23,7 @@ const decodeClaimed = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
     attempts: Schema.Int
   }),
   memory: Schema.NullOr(Memory)
-})))
+}))
 
 export const make: Effect.Effect<MemoryStore, never, PgClient.PgClient | Scope.Scope> = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient

@@ -5,23 +5,23 @@ import { Lane, OperationId, type OperationRef, Sha256Hex, WorkspaceId } from "..
 import { Operation } from "../domain/Operation.ts"
 import { scopeKeys } from "../domain/Scope.ts"
 import type { OperationStore } from "../services/OperationStore.ts"
-import { operationColumns } from "./PgRows.ts"
+import { operationColumns, rowsOf } from "./PgRows.ts"
 import { type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
-const decodeOperations = Schema.decodeUnknownSync(Schema.Array(Operation))
-const decodeKeys = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
+const decodeOperations = rowsOf(Operation)
+const decodeKeys = rowsOf(Schema.Struct({
   workspaceId: WorkspaceId,
   keyHash: Sha256Hex,
   commandVersion: Schema.Int,
   commandHash: Sha256Hex,
   operationId: OperationId
-})))
-const decodeLanes = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({
+}))
+const decodeLanes = rowsOf(Schema.Struct({
   workspaceId: WorkspaceId,
   lane: Lane,
   ready: Schema.Boolean
-})))
+}))
 
 const keyColumns: Columns<{ readonly workspaceId: WorkspaceId; readonly keyHash: Sha256Hex }> = {
   workspace_id: ["text", (r) => r.workspaceId],

@@ -9,12 +9,12 @@ import { pickScope } from "../domain/Scope.ts"
 import type { Frozen, KeyRow, NewOperation, OperationStore, SavedOperation } from "../services/OperationStore.ts"
 import { LeasePool } from "./PgDatabase.ts"
 import { makeReads } from "./PgOperationReads.ts"
-import { milliseconds, operationColumns } from "./PgRows.ts"
+import { milliseconds, operationColumns, rowOf, rowsOf } from "./PgRows.ts"
 import { type Column, type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
-const decodeOperations = Schema.decodeUnknownSync(Schema.Array(Operation))
-const decodeOperation = Schema.decodeUnknownOption(Operation)
+const decodeOperations = rowsOf(Operation)
+const decodeOperation = rowOf(Operation)
 const NowRow = Schema.Tuple([Schema.Struct({ now: Schema.Finite })])
 const Work = Schema.Struct({
   workspaceId: WorkspaceId,
@@ -23,7 +23,7 @@ const Work = Schema.Struct({
   plan: Schema.NullOr(Plan)
 })
 
-const decodeWork = Schema.decodeUnknownOption(Work)
+const decodeWork = rowOf(Work)
 
 const clock = milliseconds("clock_timestamp()")
 

@@ -10,6 +10,7 @@ import { type ScopeFilter, scopeKeys } from "../domain/Scope.ts"
 import * as Batcher from "../services/Batcher.ts"
 import type { MemoryStore } from "../services/MemoryStore.ts"
 import { memoryColumns } from "./PgMemoryRows.ts"
+import { rowsOf } from "./PgRows.ts"
 import { type Columns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
@@ -23,7 +24,7 @@ interface Question {
 const maxSize = 100
 const loops = 2
 
-const decode = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ ...Memory.fields, n: Schema.Int })))
+const decode = rowsOf(Schema.Struct({ ...Memory.fields, n: Schema.Int }))
 
 const questionColumns: Columns<Question & { readonly n: number }> = {
   n: ["int", (r) => r.n],
