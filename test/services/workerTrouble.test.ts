@@ -56,8 +56,9 @@ describe("Worker in trouble", () => {
         yield* World.open(10n)
         const script = yield* Script
         const later = { ...World.testSettings.retry, backoffBaseMs: 1, backoffCapMs: 1 }
+        let hung = 0
         script.extract = ({ messages }) =>
-          messages[0]!.content === "hangs" && script.calls > 4 ? Effect.never : failure("provider_unavailable")
+          messages[0]!.content === "hangs" && ++hung > 2 ? Effect.never : failure("provider_unavailable")
         const waits = yield* World.accept("waits", World.body("waits", "bo"))
         const hangs = yield* World.accept("hangs", World.body("hangs", "cy"))
         const before = yield* World.startWorker({ retry: { ...later, maxAttempts: 100 } })
