@@ -128,5 +128,7 @@ export const describe = (spec: Record<string, any>): Record<string, any> => {
     }
   }
   describeBodies(complete.components.schemas)
+  // As it is registered: the page offers a name and a password for any spelling that it does not know.
+  complete.components.securitySchemes.bearer.scheme = "bearer"
   return complete
 }

@@ -53,7 +53,7 @@ describe("the OpenAPI document", () => {
         assert.isAbove((operation.description as string).length, 10, route)
         if (!open) assert.match(operation.description, /Needs a key with `[a-z]+:[a-z]+`\.$/, route)
       }
-      assert.deepInclude(document.components.securitySchemes.bearer, { type: "http", scheme: "Bearer" })
+      assert.deepInclude(document.components.securitySchemes.bearer, { type: "http", scheme: "bearer" })
     }))
 
   it.live("resolves every reference, names every path parameter, and has unique operation ids", () =>
