@@ -173,7 +173,7 @@ export class Client {
       case "list":
         return this.ask(Requests.list(workspaceId, this.key.of("list").chance(0.5) ? scope : {}, 1 + this.key.below(6)))
       case "search":
-        return this.ask(Requests.search(workspaceId, scope, "everybody likes a lot"))
+        return this.ask(Requests.search(workspaceId, scope, `everybody likes ${canary} a lot`))
       case "usage":
         return this.ask(Requests.balances(workspaceId))
       case "edit":
