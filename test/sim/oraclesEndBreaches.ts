@@ -74,7 +74,7 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["claimed-before-asked", () => asks(planned().wait(3_000).run(two, (tx) => tx.claim(1)), two)],
   ["plan-is-the-answer", () => asks(claimed(), one).run(one, (tx) => tx.freeze(1))],
   ["plan-is-the-answer", () => hears(asks(claimed(), one), one, 2).run(one, (tx) => tx.freeze(1))],
-  ["leaves-nothing-behind", () => leaves(claimed().wait(30_000), one)],
+  ["leaves-nothing-behind", () => leaves(claimed().wait(30_000).run(one, (tx) => tx.renew(1)), one)],
   ["leases-are-kept", () => claimed().wait(30_000).run(one, (tx) => tx.renew(1)).wait(3_000).run(two, (tx) => tx.claim(1))],
   ["waits-as-asked", () => told(asks(claimed(), one), one, 60_000).run(one, (tx) => tx.fail(1, "provider_rate_limited"))],
   ["stops-before-it-gives-back", () => asks(claimed(), one).run(one, (tx) => tx.release(1))],
@@ -128,6 +128,8 @@ export const farewell = (): History => {
   asks(history.wait(600).run(one, (tx) => tx.claim(1)), one).oracles.extractionOver(history.ref(1), one)
   leaves(history.run(one, (tx) => tx.release(1)), one)
   leaves(history.run(two, (tx) => tx.claim(1)).wait(30_000).trouble().wait(5_000), two)
+  // What was claimed in troubled times may be what nobody has heard of.
+  leaves(history.wait(60_000), two)
   // Whoever is dead keeps nothing.
   const [three, four] = ["worker-3#1", "worker-4#1"]
   history.run(api, (tx) => tx.accept(2, { user: "ben" })).run(three, (tx) => tx.claim(2)).wait(60_000).run(three, (tx) => tx.renew(2)).wait(3_000)

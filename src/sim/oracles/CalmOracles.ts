@@ -75,10 +75,14 @@ export class Calm {
     this.troubledUntil = Math.max(this.troubledUntil, this.now() + echoMs + leases * this.leaseMs)
   }
 
-  /** A process ended in good order. */
-  left(by: string, { operations }: Tracks): ReadonlyArray<Violation> {
+  /** A process ended in good order, at this time of the database. */
+  left(by: string, { operations }: Tracks, now: number): ReadonlyArray<Violation> {
     if (!this.isCalmFor(this.farewellMs)) return []
-    const kept = [...operations.values()].filter(({ holder, operation }) => operation?.state === "running" && holder === by)
+    const kept = [...operations.values()].filter(({ holder, operation }) => {
+      if (operation?.state !== "running" || holder !== by) return false
+      // It has heard of the lease: nothing was in the way when that was granted.
+      return this.isCalmFor(now - operation.leaseExpiresAt! + this.leaseMs)
+    })
     return kept.map(({ ref: { id, workspaceId } }) =>
       ({ invariant: leavesNothing.name, workspaceId, id, detail: `${by} has ended, and did not give it back` }))
   }

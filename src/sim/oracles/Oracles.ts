@@ -127,7 +127,7 @@ export class Oracles {
 
   /** A process that died has ended by itself, because it was told to. */
   left(by: string): void {
-    this.add(this.calm.left(by, this.tracks))
+    this.add(this.calm.left(by, this.tracks, this.databaseNow()))
   }
 
   /** A process that stood still went on, at this virtual time. */
