@@ -196,7 +196,7 @@ export class Connections {
       const tx = session.tx!
       const done = () => {
         finish()
-        if (!session.late) this.engine.idle(tx)
+        this.engine.idle(tx)
         session.done()
       }
       if (session.broken || tx.killed) {
@@ -214,9 +214,7 @@ export class Connections {
         lose,
         later: (ms) => {
           session.late = true
-          this.kernel.after(ms, "late commit", () => {
-            if (!tx.killed) this.engine.commit(tx, this.now())
-          })
+          this.kernel.after(ms, "late commit", () => this.engine.commit(tx, this.now()))
         },
         finish: done
       })
