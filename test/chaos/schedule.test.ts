@@ -1,0 +1,45 @@
+/** What goes wrong, and when, is a function of the seed. */
+import { assert, describe, it } from "@effect/vitest"
+import { type Cast, kindOf, kinds, schedule } from "../../chaos/schedule.ts"
+
+const cast: Cast = { apis: ["api-1", "api-2"], workers: ["worker-1", "worker-2", "worker-3"], leaseMs: 3_000 }
+const minutes = (n: number) => n * 60_000
+
+describe("the schedule", () => {
+  it("is the same for the same seed, and another for another", () => {
+    assert.deepStrictEqual(schedule("a", minutes(2), cast), schedule("a", minutes(2), cast))
+    assert.notDeepEqual(schedule("a", minutes(2), cast), schedule("b", minutes(2), cast))
+  })
+
+  it("a longer run begins as a shorter one does", () => {
+    const short = schedule("a", minutes(1), cast)
+    assert.deepStrictEqual(schedule("a", minutes(3), cast).slice(0, short.length), short)
+  })
+
+  it("stays within its time, and is in order", () => {
+    const times = schedule("a", minutes(1), cast).map(({ atMs }) => atMs)
+    assert.deepStrictEqual(times, times.toSorted((a, b) => a - b))
+    assert.isBelow(times.at(-1)!, minutes(1))
+    assert.isAbove(times[0]!, 0)
+  })
+
+  it("every kind of fault comes in a minute, whatever the seed", () => {
+    const every = new Set(schedule("a", minutes(60), cast).map(({ fault }) => kindOf(fault)))
+    assert.isAbove(every.size, 18)
+    for (const seed of ["a", "b", "c", "d", "e"]) {
+      const first = schedule(seed, minutes(1), cast)
+      assert.isAtLeast(first.length, kinds)
+      const drawn = new Set(first.slice(0, kinds).map(({ fault }) => kindOf(fault).replace(/^(api|worker) (?=black|delay|cut reply)/, "")))
+      assert.isAtLeast(drawn.size, kinds, seed)
+    }
+  })
+
+  it("strikes every process, and pauses workers for longer than a lease", () => {
+    const faults = schedule("a", minutes(30), cast).map(({ fault }) => fault)
+    const struck = new Set(faults.flatMap((fault) => "member" in fault ? [fault.member] : []))
+    assert.sameMembers([...struck], [...cast.apis, ...cast.workers])
+    const pauses = faults.flatMap((fault) => fault._tag === "Pause" && fault.member.startsWith("worker") ? [fault.ms] : [])
+    assert.isNotEmpty(pauses)
+    for (const ms of pauses) assert.isAbove(ms, cast.leaseMs)
+  })
+})
