@@ -65,6 +65,9 @@ const onSuccess: Record<string, (id: OperationId) => ReadonlyArray<string>> = {
   ],
   "attempts-are-claims": (id) => [`update operations set attempts = 9 where id = '${id}'`],
   "money-follows-state": (id) => [`update authorizations set state = 'open', charged = 0 where operation_id = '${id}'`],
+  "charged-by-the-price": (id) => [
+    `update authorizations set price = jsonb_set(price, '{stored}', '1') where operation_id = '${id}'`
+  ],
   "authorization-ends-once": (id) => [`delete from transfers where operation_id = '${id}' and kind = 'charge'`],
   "rows-are-readable": (id) => [`update operations set failure = 'of another release' where id = '${id}'`]
 }
@@ -91,6 +94,7 @@ const onPending: Record<string, (id: OperationId) => ReadonlyArray<string>> = {
     `update operations set state = 'running', epoch = 1, attempts = 1, lease_owner = 'x',
       lease_expires_at = now() - interval '1 day' where id = '${id}'`
   ],
+  "waits-for-what-may-pass": (id) => [`update operations set failure = 'cancelled' where id = '${id}'`],
   "retries-start": (id) => [`update operations set next_attempt_at = now() - interval '1 day' where id = '${id}'`],
   "work-starts": (id) => [
     `update operations set created_at = created_at - interval '1 day', window_started_at = created_at - interval '1 day'
