@@ -80,8 +80,9 @@ const act = (options: Options, caller: Caller, known: Known, key: Key, step: num
   return chosen[1]({ options, caller, known, key, step })
 }
 
+/** Another one at each attempt. */
 const anyApi = ({ key, options }: Turn, attempt: number): string =>
-  options.apis[key.of("api").of(attempt).below(options.apis.length)]!
+  options.apis[(key.of("api").below(options.apis.length) + attempt) % options.apis.length]!
 
 const patience = ({ key }: Turn, attempt: number): number =>
   key.of("patience").of(attempt).chance(0.2) ? key.of("short").of(attempt).between(20, 250) : key.of("long").of(attempt).between(1_000, 5_000)

@@ -31,6 +31,10 @@ export const make = (world: World): Faults => {
 
   const linkOf = (name: string): Link => links.get(name)!
   const everyLink = (run: (link: Link) => void) => [...links.values()].forEach(run)
+  /** One API is spared while the other is down or starting: with nobody to ask, nothing happens that could go wrong. */
+  const isLastApi = (name: string) =>
+    members.get(name)!.role === "api" &&
+    ![...members.values()].some((other) => other.role === "api" && other.name !== name && other.isUp())
   const during = (hit: Hit, begin: () => unknown, ms: number, end: () => unknown) =>
     Effect.sync(begin).pipe(Effect.andThen(hit), Effect.andThen(Effect.sleep(ms)), Effect.andThen(Effect.sync(end)))
   /** An operator's statements, which fail while the database is down: then there is nothing to break. */
@@ -44,11 +48,13 @@ export const make = (world: World): Faults => {
       case "Stop":
         return Effect.suspend(() => {
           const signal = fault._tag === "Kill" ? "SIGKILL" : "SIGTERM"
+          if (isLastApi(fault.member)) return Effect.void
           return members.get(fault.member)!.down(signal, fault.downMs) ? hit : Effect.void
         })
       case "Pause":
         return Effect.suspend(() => {
           const member = members.get(fault.member)!
+          if (isLastApi(fault.member)) return Effect.void
           return member.signal("SIGSTOP") ? during(hit, () => {}, fault.ms, () => member.signal("SIGCONT")) : Effect.void
         })
       case "Cut":
@@ -59,7 +65,7 @@ export const make = (world: World): Faults => {
       }
       case "BlackHole": {
         const link = linkOf(fault.member)
-        return during(hit, () => link.hold(), fault.ms, () => link.release(fault.then))
+        return during(hit, () => link.hold(), fault.ms, () => link.release(fault.end))
       }
       case "Deafen":
         return during(hit, () => everyLink((link) => link.deafen(true)), fault.ms, () => everyLink((link) => link.deafen(false)))

@@ -66,7 +66,10 @@ const listen = async (upstream: () => number | null) => {
   const release = (how: "deliver" | "break") => {
     if (!state.held) return
     state.held = false
-    for (const pair of [...pairs]) how === "break" ? pair.break() : pair.flow()
+    for (const pair of pairs) {
+      if (how === "break") pair.break()
+      else pair.flow()
+    }
   }
   const link: Link = {
     port,
@@ -87,7 +90,7 @@ const listen = async (upstream: () => number | null) => {
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve())
-      for (const pair of [...pairs]) pair.break()
+      for (const pair of pairs) pair.break()
     })
   return { link, close }
 }

@@ -12,7 +12,7 @@ export const inWords = (outcome: Outcome, again: string): string =>
     section("What the model's side did", counted(outcome.provider)),
     section("What clients were told", counted(outcome.told)),
     section("Operations in the end", counted(outcome.operations)),
-    section("Errors in the logs", counted(outcome.errors)),
+    section("Errors in the logs that a fault explains", counted(outcome.errors)),
     `Processes were started ${outcome.starts} times, and ${outcome.droppedNotifications} notifications were dropped.`,
     outcome.unrest === "no answer"
       ? "The service gave no answer after everything was healed."
@@ -26,6 +26,7 @@ export const inWords = (outcome: Outcome, again: string): string =>
       outcome.breaches.map(({ about, detail, rule, workspace }) => `${rule}  ${workspace}  ${about}  ${detail}`)
     ),
     section("Processes that misbehaved", outcome.mishaps),
+    section("Errors in the logs that no fault explains", outcome.defects),
     section("Texts of clients in logs", outcome.leaks),
     outcome.holds ? "Everything held." : "Something did not hold.",
     `Again: ${again}`

@@ -5,6 +5,7 @@ import * as Path from "node:path"
 import * as Client from "./client.ts"
 import * as Ended from "./ended.ts"
 import * as Faults from "./faults.ts"
+import { errorsIn } from "./errors.ts"
 import { breaches } from "./history/check.ts"
 import type { Breach, Told } from "./history/told.ts"
 import type { Place } from "./place.ts"
@@ -38,8 +39,10 @@ export interface Outcome {
   readonly mishaps: ReadonlyArray<string>
   /** Files in which a text was found that is a client's own. */
   readonly leaks: ReadonlyArray<string>
-  /** Errors that the service logged, by message. */
+  /** Errors that the service logged because of a fault, by message. */
   readonly errors: Readonly<Record<string, number>>
+  /** Errors that no fault explains. */
+  readonly defects: ReadonlyArray<string>
   readonly holds: boolean
 }
 
@@ -79,12 +82,14 @@ export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effe
   const ended = yield* Ended.read(world.database.url())
   Fs.writeFileSync(Path.join(place.path, "history.json"), JSON.stringify({ history, ended }, null, 1))
   const members = [...world.members.values()]
+  const logged = members.flatMap(({ log, name }) => errorsIn(name, Fs.readFileSync(log, "utf8")))
   const found = {
     unrest,
     audit,
     breaches: breaches(history, ended),
     mishaps: members.flatMap(({ isUp, mishaps, name }) => isUp() ? mishaps : [...mishaps, `${name} did not come up again`]),
-    leaks: members.filter(({ log }) => Fs.readFileSync(log, "utf8").includes(canary)).map(({ name }) => `${name}.log`)
+    leaks: members.filter(({ log }) => Fs.readFileSync(log, "utf8").includes(canary)).map(({ name }) => `${name}.log`),
+    defects: logged.filter(({ isExplained }) => !isExplained).map(({ line }) => line)
   }
   return {
     ...found,
@@ -95,9 +100,9 @@ export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effe
     starts: members.reduce((sum, member) => sum + member.starts(), 0),
     droppedNotifications: [...world.links.values()].reduce((sum, link) => sum + link.dropped(), 0),
     restMs,
-    errors: tally(members.flatMap(({ log }) => errorsIn(Fs.readFileSync(log, "utf8")))),
-    holds: unrest.length === 0 && audit.code === 0 && found.breaches.length === 0 && found.mishaps.length === 0 &&
-      found.leaks.length === 0
+    errors: tally(logged.filter(({ isExplained }) => isExplained).map(({ message }) => message)),
+    holds: audit.code === 0 &&
+      [unrest, found.breaches, found.mishaps, found.leaks, found.defects].every(({ length }) => length === 0)
   }
 })
 
@@ -120,12 +125,3 @@ const tally = (words: ReadonlyArray<string>): Record<string, number> => {
   for (const word of words.toSorted()) counts[word] = (counts[word] ?? 0) + 1
   return counts
 }
-
-/** The messages of the lines that a service logged as errors. */
-const errorsIn = (log: string): ReadonlyArray<string> =>
-  log.split("\n").flatMap((line) => {
-    const [, message] = /"level":"(?:ERROR|FATAL)".*?"message":"?\[?"?([^"\]]*)/i.exec(line) ?? []
-    const [, other] = message === undefined ? /"message":"?\[?"?([^"\]]*).*"level":"(?:ERROR|FATAL)"/i.exec(line) ?? [] : []
-    const text = message ?? other
-    return text === undefined ? [] : [text]
-  })

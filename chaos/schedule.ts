@@ -10,7 +10,7 @@ export type Fault =
   /** The next connections of a process are cut where it hurts. */
   | { readonly _tag: "Cut"; readonly member: string; readonly where: Cut; readonly count: number }
   | { readonly _tag: "Delay"; readonly member: string; readonly delayMs: number; readonly ms: number }
-  | { readonly _tag: "BlackHole"; readonly member: string; readonly ms: number; readonly then: "deliver" | "break" }
+  | { readonly _tag: "BlackHole"; readonly member: string; readonly ms: number; readonly end: "deliver" | "break" }
   /** No notification reaches anybody. */
   | { readonly _tag: "Deafen"; readonly ms: number }
   /** `pg_terminate_backend` for a share of all sessions. */
@@ -41,7 +41,7 @@ export const kindOf = (fault: Fault): string => {
     case "Cut":
       return `${role}cut ${fault.where}`
     case "BlackHole":
-      return `${role}black hole, then ${fault.then}`
+      return `${role}black hole, then ${fault.end}`
     case "Provider":
       return `provider ${fault.mood}`
     default:
@@ -74,8 +74,8 @@ const deck: ReadonlyArray<Draw> = [
     delayMs: key.of("delay").between(20, 400),
     ms: key.of("ms").between(500, 3_000)
   }),
-  (key, cast) => ({ _tag: "BlackHole", member: anyone(key, cast), ms: key.of("ms").between(500, 6_000), then: "deliver" }),
-  (key, cast) => ({ _tag: "BlackHole", member: anyone(key, cast), ms: key.of("ms").between(500, 6_000), then: "break" }),
+  (key, cast) => ({ _tag: "BlackHole", member: anyone(key, cast), ms: key.of("ms").between(500, 6_000), end: "deliver" }),
+  (key, cast) => ({ _tag: "BlackHole", member: anyone(key, cast), ms: key.of("ms").between(500, 6_000), end: "break" }),
   (key) => ({ _tag: "Deafen", ms: key.of("ms").between(1_000, 5_000) }),
   (key) => ({ _tag: "Terminate", share: key.of("share").choose([0.3, 1]) }),
   (key) => ({ _tag: "Crash", downMs: key.of("down").between(0, 1_500) }),

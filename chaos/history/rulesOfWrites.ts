@@ -88,7 +88,7 @@ export const rulesOfWrites: ReadonlyArray<Rule> = [
     name: "nothing-unasked",
     promise: "Every operation, and every memory, is there because somebody asked for it.",
     check: ({ byKey, ended, holders, memories, writes }) => {
-      const keyed = new Set([...holders.values()])
+      const keyed = new Set(holders.values())
       const texts = new Set(writes.map(({ asked, workspace }) => nameOf(workspace, asked.text ?? "")))
       return [
         ...[...holders].flatMap(([key, event]) =>
