@@ -62,15 +62,23 @@ const translate = (error: SqlError): Effect.Effect<never, OutcomeUnknown> => {
   )
 }
 
-/** A rollback that finds its connection gone comes as a defect. The server has rolled back by itself. */
+/**
+ * A rollback that finds its connection gone comes as a defect. The server has rolled back by itself, and whoever was
+ * interrupted meanwhile stays just that.
+ */
 const settled = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>): Effect.Effect<A, E | OutcomeUnknown, R> =>
-  Effect.catchCause(effect, (cause): Effect.Effect<never, E | OutcomeUnknown> => {
-    const errors = cause.reasons.flatMap((reason) =>
-      Cause.isFailReason(reason) ? [reason.error] : Cause.isDieReason(reason) ? [reason.defect] : []
-    )
-    const error = errors.find(isSqlError)
-    return error === undefined ? Effect.failCause(cause as Cause.Cause<E>) : translate(error)
-  })
+  Effect.uninterruptibleMask((restore) =>
+    Effect.catchCause(restore(effect), (cause): Effect.Effect<never, E | OutcomeUnknown> => {
+      const interrupts = cause.reasons.filter(Cause.isInterruptReason)
+      const failed = cause.reasons.flatMap((reason) => Cause.isFailReason(reason) ? [reason.error] : []).find(isSqlError)
+      const rollback = cause.reasons.flatMap((reason) => Cause.isDieReason(reason) ? [reason.defect] : []).find(isSqlError)
+      if (failed === undefined && rollback !== undefined && interrupts.length > 0) {
+        return Effect.failCause(Cause.fromReasons(interrupts))
+      }
+      const error = failed ?? rollback
+      return error === undefined ? Effect.failCause(cause as Cause.Cause<E>) : translate(error)
+    })
+  )
 
 /** A field of the server's error that names something of ours or of its own, never a value. */
 const field = ({ reason: { cause } }: SqlError, name: "code" | "constraint"): string => {

@@ -145,6 +145,20 @@ layer(PgTransaction.layer.pipe(Layer.provideMerge(PgTest.layer)))("a transaction
       assert.deepStrictEqual(yield* stored, [])
     }))
 
+  it.effect("that is interrupted after its session ended is interrupted, and not broken", () =>
+    Effect.gen(function*() {
+      const { run } = yield* Transaction
+      const inside = yield* Deferred.make<number>()
+      const fiber = yield* Effect.forkChild(run(Effect.andThen(
+        Effect.flatMap(backend, (pid) => Deferred.succeed(inside, pid)),
+        Effect.never
+      )))
+      yield* terminate(yield* Deferred.await(inside))
+      yield* Fiber.interrupt(fiber)
+      const exit = yield* Fiber.await(fiber)
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
+    }))
+
   it.effect("that committed without anybody telling is durable, and is told that nobody knows", () =>
     Effect.gen(function*() {
       yield* prepare
