@@ -17,6 +17,7 @@ import * as PgMend from "./adapters/PgMend.ts"
 import * as PgMigrations from "./adapters/PgMigrations.ts"
 import { WorkspaceId } from "./domain/Ids.ts"
 import type { Violation } from "./domain/Invariant.ts"
+import { Repair } from "./services/Repair.ts"
 import { startFailure } from "./startFailure.ts"
 import { storage } from "./storage.ts"
 
@@ -112,7 +113,7 @@ const atThisSchema = Effect.gen(function*() {
 const audit = Effect.fnUntraced(function*(config: Configuration.Configuration, url: Redacted.Redacted, asked: Asked) {
   const first = yield* report(config, url, asked)
   const mended = asked.repair && first.mendable.length > 0
-    ? yield* PgMend.mend(first.mendable).pipe(Effect.provide(storage(config, url)))
+    ? yield* PgMend.mend(first.mendable).pipe(Effect.provide(Repair.layer.pipe(Layer.provideMerge(storage(config, url)))))
     : []
   yield* Effect.forEach(mended, (one) =>
     Console.log(asked.json ? JSON.stringify({ mended: one }) : line("mended", one.workspaceId, one.id, one.did)), { discard: true })

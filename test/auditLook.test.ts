@@ -8,6 +8,7 @@ import type { WorkspaceId } from "../src/domain/Ids.ts"
 import type { Violation } from "../src/domain/Invariant.ts"
 import { perLane, perMemory, perOperation, perWorkspace } from "../src/domain/Invariants.ts"
 import { overdueLanes, overdueOperations, overdueProjections, overdueWork } from "../src/domain/Overdue.ts"
+import { Repair } from "../src/services/Repair.ts"
 import { defaultSettings } from "../src/services/Settings.ts"
 import { canary, type Plant, prepare, sow } from "./auditPlants.ts"
 import * as World from "./world.ts"
@@ -28,6 +29,8 @@ const names = (found: ReadonlyArray<Violation>, { id, workspaceId }: Plant) =>
 
 const missed = (found: ReadonlyArray<Violation>, plants: ReadonlyArray<Plant>) =>
   plants.filter((plant) => !names(found, plant).includes(plant.invariant)).map(({ invariant }) => invariant)
+
+const mend = (found: ReadonlyArray<Violation>) => PgMend.mend(found.filter(PgMend.isMendable)).pipe(Effect.provide(Repair.layer))
 
 /** All the money there is, row by row. */
 const money = Effect.map(World.dump, ({ accounts, authorizations, transfers }) => ({ accounts, authorizations, transfers }))
@@ -73,7 +76,7 @@ describe("an audit", () => {
         assert.deepStrictEqual([...new Set(one.found.map(({ workspaceId }) => workspaceId))], [elsewhere!.workspaceId])
 
         const before = yield* money
-        const mended = yield* PgMend.mend(found.filter(PgMend.isMendable))
+        const mended = yield* mend(found)
         const left = (yield* lookAt()).found
         const gone = plants.filter((plant) => !names(left, plant).includes(plant.invariant)).map(({ invariant }) => invariant)
         assert.sameMembers(gone, [
@@ -89,7 +92,7 @@ describe("an audit", () => {
           assert.include(mended.map(({ id }) => id), plant.id, plant.invariant)
         }
         assert.deepStrictEqual(yield* money, before)
-        const again = yield* PgMend.mend(found.filter(PgMend.isMendable))
+        const again = yield* mend(found)
         assert.deepStrictEqual([...new Set(again.map(({ did }) => did))], ["told the workers to look"])
       }))
 

@@ -3,15 +3,13 @@
  * looks again under its locks, so that a repeat mends nothing; none of them touches money, or makes or changes a record.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Duration, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 import { inLockOrder, Lane, MemoryId, OperationId, refKey, WorkspaceId } from "../domain/Ids.ts"
 import type { Violation } from "../domain/Invariant.ts"
-import type { Operation } from "../domain/Operation.ts"
 import { Queue } from "../services/Queue.ts"
-import { Settings } from "../services/Settings.ts"
-import { Store } from "../services/Store.ts"
-import { type OutcomeUnknown, Transaction } from "../services/Transaction.ts"
+import { Repair } from "../services/Repair.ts"
+import type { OutcomeUnknown } from "../services/Transaction.ts"
 import { refRows } from "./PgMemoryRows.ts"
 import * as PgVectorTable from "./PgVectorTable.ts"
 
@@ -56,7 +54,7 @@ export const mend = Effect.fn("PgMend.mend")(function*(
 ): Effect.fn.Return<
   ReadonlyArray<Mended>,
   SqlError | OutcomeUnknown,
-  PgClient.PgClient | Store | Transaction | Queue
+  PgClient.PgClient | Repair | Queue
 > {
   const queue = yield* Queue
   const of = (mending: string) => {
@@ -137,31 +135,19 @@ const forget = Effect.fnUntraced(function*(refs: ReadonlyArray<Violation>) {
     returning h.workspace_id as "workspaceId", h.memory_id as id, 'erased the text of version ' || h.version as did`)
 })
 
-/** The hand-over that was lost, as repair does it. */
+/** The hand-over that was lost. */
 const mendLane = Effect.fnUntraced(function*({ id, workspaceId }: Violation) {
-  const { operations } = yield* Store
-  const transaction = yield* Transaction
-  const lane = [{ workspaceId, lane: Lane.make(id) }]
-  const mended = yield* transaction.run(Effect.andThen(operations.lockLanes(lane), operations.readyNext(lane)))
+  const mended = yield* (yield* Repair).handOver([{ workspaceId, lane: Lane.make(id) }])
   return mended > 0 ? [{ workspaceId, id, did: "made its first operation ready" }] : []
 })
 
-/** Removes input and plan where the operation has succeeded, or has failed and its retention is over. */
+/** Inputs and plans that nobody needs any more. */
 const redact = Effect.fnUntraced(function*(found: ReadonlyArray<Violation>) {
   const sql = yield* PgClient.PgClient
-  const { operations } = yield* Store
-  const transaction = yield* Transaction
-  const retention = Duration.toMillis((yield* Settings).failedInputRetention)
-  const isOver = ({ completedAt, state }: Operation, now: number) =>
-    state === "succeeded" || state === "failed" && completedAt !== null && completedAt <= now - retention
   const kept = decodeOperations(yield* sql`select r.workspace_id as "workspaceId", r.id from ${refRows(sql, found)}
     where (r.workspace_id, r.id) in (
       select workspace_id, operation_id from operation_inputs union select workspace_id, operation_id from operation_plans
     )`)
-  return yield* transaction.run(Effect.gen(function*() {
-    const locked = yield* operations.lock(kept)
-    const over = locked.operations.filter((operation) => isOver(operation, locked.now))
-    yield* operations.redact(over)
-    return over.map(({ id, workspaceId }): Mended => ({ workspaceId, id, did: "removed its input and its plan" }))
-  }))
+  const forgotten = yield* (yield* Repair).forgetInputs(kept)
+  return forgotten.map(({ id, workspaceId }): Mended => ({ workspaceId, id, did: "removed its input and its plan" }))
 })

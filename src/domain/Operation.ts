@@ -227,6 +227,10 @@ const failAttempt = (operation: Operation, input: Extract<Input, { _tag: "Fail" 
 const at = Timestamp.make
 const withoutLease = { leaseOwner: null, leaseExpiresAt: null } as const
 
+/** Whether nobody needs the input and the plan any more: it has succeeded, or failed and waited long enough for a retry. */
+export const inputIsOver = ({ completedAt, state }: Operation, now: number, retentionMs: number): boolean =>
+  state === "succeeded" || (state === "failed" && completedAt !== null && completedAt <= now - retentionMs)
+
 /** The operation after `event`. Total: `decide` has already said that it may happen. */
 export const evolve = (operation: Operation, event: Event): Operation => {
   switch (event._tag) {

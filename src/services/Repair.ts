@@ -3,7 +3,8 @@
  * of failed operations past its retention, announcements that everybody has had time to read. Runs no work itself.
  */
 import { Context, Duration, Effect, Layer, Random, Ref } from "effect"
-import type { LaneRef } from "../domain/Ids.ts"
+import type { LaneRef, OperationRef } from "../domain/Ids.ts"
+import { inputIsOver } from "../domain/Operation.ts"
 import { Queue } from "./Queue.ts"
 import { Settings } from "./Settings.ts"
 import { Store } from "./Store.ts"
@@ -19,6 +20,10 @@ export interface Swept {
 export class Repair extends Context.Service<Repair, {
   /** One sweep of bounded size. The next one goes on where this one stopped. */
   readonly sweep: Effect.Effect<Swept, OutcomeUnknown>
+  /** Makes the first operation of each of these lanes claimable where the hand-over was lost. Returns how many. */
+  readonly handOver: (lanes: ReadonlyArray<LaneRef>) => Effect.Effect<number, OutcomeUnknown>
+  /** Removes the input and the plan of those of these operations that need them no more. Returns those. */
+  readonly forgetInputs: (refs: ReadonlyArray<OperationRef>) => Effect.Effect<ReadonlyArray<OperationRef>, OutcomeUnknown>
 }>()("indelible/services/Repair") {
   static readonly layer = Layer.effect(Repair, Effect.suspend(() => make))
 
@@ -45,30 +50,32 @@ const make = Effect.gen(function*() {
   const settings = yield* Settings
   const cursor = yield* Ref.make<LaneRef | null>(null)
 
+  const handOver = (lanes: ReadonlyArray<LaneRef>) =>
+    transaction.run(Effect.andThen(operations.lockLanes(lanes), operations.readyNext(lanes)))
+
   const mendLanes = Effect.gen(function*() {
     const { next, stalled } = yield* operations.stalledLanes(yield* Ref.get(cursor), settings.batchSize * 10)
     yield* Ref.set(cursor, next)
     if (stalled.length === 0) return 0
-    const mended = yield* transaction.run(
-      Effect.andThen(operations.lockLanes(stalled), operations.readyNext(stalled))
-    )
+    const mended = yield* handOver(stalled)
     if (mended > 0) yield* Effect.logWarning("Lanes without a head were mended").pipe(Effect.annotateLogs({ mended }))
     return mended
   })
 
+  const retentionMs = () => Duration.toMillis(settings.failedInputRetention)
+
   // The lock makes sure that nobody reopens an operation while its input is being removed.
-  const removeInputs = Effect.gen(function*() {
-    const age = Duration.toMillis(settings.failedInputRetention)
-    const due = yield* operations.expiredInputs(age, settings.batchSize)
-    if (due.length === 0) return 0
-    return yield* transaction.run(Effect.gen(function*() {
-      const locked = yield* operations.lock(due)
-      const failed = locked.operations.filter((operation) =>
-        operation.state === "failed" && operation.completedAt !== null && operation.completedAt <= locked.now - age
-      )
-      yield* operations.redact(failed)
-      return failed.length
+  const forgetInputs = (refs: ReadonlyArray<OperationRef>) =>
+    transaction.run(Effect.gen(function*() {
+      const { now, operations: locked } = yield* operations.lock(refs)
+      const over = locked.filter((operation) => inputIsOver(operation, now, retentionMs()))
+      yield* operations.redact(over)
+      return over
     }))
+
+  const removeInputs = Effect.gen(function*() {
+    const due = yield* operations.expiredInputs(retentionMs(), settings.batchSize)
+    return due.length === 0 ? 0 : (yield* forgetInputs(due)).length
   })
 
   const sweep = Effect.fn("Repair.sweep")(function*() {
@@ -82,5 +89,5 @@ const make = Effect.gen(function*() {
     return { lanesMended, inputsRemoved, announcementsRemoved }
   })
 
-  return Repair.of({ sweep: sweep() })
+  return Repair.of({ sweep: sweep(), handOver, forgetInputs })
 })
