@@ -7,7 +7,7 @@ import { ApiKeyId, type WorkspaceId } from "../domain/Ids.ts"
 import { NotFound } from "../domain/Refusal.ts"
 import { ApiKey, ApiKeys, KeyScope } from "../services/ApiKeys.ts"
 import * as Batcher from "../services/Batcher.ts"
-import { rowsOf } from "./PgRows.ts"
+import { milliseconds, rowsOf } from "./PgRows.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeKeys = rowsOf(ApiKey)
@@ -22,8 +22,8 @@ export const layer = Layer.effect(
     const sql = yield* PgClient.PgClient
     const random = yield* SecureRandom.SecureRandom
     const columns = sql.literal(`k.workspace_id as "workspaceId", k.id, k.label, k.scopes,
-      floor(extract(epoch from k.created_at) * 1000)::float8 as "createdAt",
-      floor(extract(epoch from k.revoked_at) * 1000)::float8 as "revokedAt"`)
+      ${milliseconds("k.created_at")} as "createdAt",
+      ${milliseconds("k.revoked_at")} as "revokedAt"`)
 
     const existing = Effect.fnUntraced(function*(workspaceId: WorkspaceId) {
       const rows = yield* outcome(sql`select 1 from workspaces where workspace_id = ${workspaceId}`)

@@ -28,6 +28,7 @@ import {
   readers
 } from "./PgAuditRows.ts"
 import { sideBySide } from "./PgCursor.ts"
+import { milliseconds } from "./PgRows.ts"
 import * as PgVectorTable from "./PgVectorTable.ts"
 
 /** Rows of one kind that are in memory at a time, unless more belong to one operation or one memory. */
@@ -84,7 +85,7 @@ export const look = Effect.fn("PgAudit.look")(function*(
   for (const workspaceId of ids) {
     yield* sql.withTransaction(Effect.gen(function*() {
       yield* sql`set transaction isolation level repeatable read, read only`.unprepared
-      const [{ now }] = decodeNow(yield* sql`select floor(extract(epoch from now()) * 1000)::float8 as now`)
+      const [{ now }] = decodeNow(yield* sql`select ${sql.literal(milliseconds("now()"))} as now`)
       const part: Part = { ...options, pageSize: options.pageSize ?? defaultPageSize, sql, workspaceId, now }
       yield* lookAtMoney(part)
       looked.operations += yield* lookAtOperations(part)

@@ -7,7 +7,7 @@ import { Authorization, TransferKind, TransferRow } from "../domain/Ledger.ts"
 import { HistoryEntry, Memory } from "../domain/Memory.ts"
 import { Operation } from "../domain/Operation.ts"
 import { memoryColumns } from "./PgMemoryRows.ts"
-import { operationColumns } from "./PgRows.ts"
+import { milliseconds, operationColumns } from "./PgRows.ts"
 import type { Kind } from "./PgVectorTable.ts"
 
 /** Splits rows into those that this release can read, and the keys of those that it cannot. */
@@ -61,8 +61,6 @@ const Sum = Schema.String.check(Schema.isPattern(/^-?\d+$/))
 export const decodeMoved = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ kind: TransferKind, amount: Sum })))
 export const decodeHeld = Schema.decodeUnknownSync(Schema.Tuple([Schema.Struct({ held: Sum })]))
 export const decodeKeys = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ keyHash: Sha256Hex, operationId: OperationId })))
-
-const milliseconds = (column: string) => `floor(extract(epoch from ${column}) * 1000)::float8`
 
 /** What rows of operations are read with, each ordered by the operation. */
 export const operationQueries = (sql: PgClient.PgClient, workspace: string) => {

@@ -4,7 +4,7 @@ import { Effect, Layer, Schema } from "effect"
 import { type OperationRef, WorkspaceId } from "../domain/Ids.ts"
 import { Authorization, emptyBalances, type Transfer, TransferRow } from "../domain/Ledger.ts"
 import { Ledger } from "../services/Ledger.ts"
-import { rowsOf } from "./PgRows.ts"
+import { milliseconds, rowsOf } from "./PgRows.ts"
 import { type Columns, refColumns, table } from "./PgTable.ts"
 import { outcome } from "./PgTransaction.ts"
 
@@ -84,7 +84,7 @@ export const layer = Layer.effect(
       transfers: (page) =>
         outcome(sql`select workspace_id as "workspaceId", seq, kind, operation_id as "operationId",
             authorization_no as "authorizationNo", amount, reference,
-            floor(extract(epoch from at) * 1000)::float8 as at
+            ${sql.literal(milliseconds("at"))} as at
           from transfers where workspace_id = ${page.workspaceId}
             and seq < ${page.before ?? 9223372036854775807n}::bigint
           order by seq desc limit ${page.limit}`).pipe(Effect.map(decodeTransfers)),

@@ -5,6 +5,7 @@ import { MemoryId, OperationId, WorkspaceId } from "../domain/Ids.ts"
 import { HistoryEntry } from "../domain/Memory.ts"
 import type { MemoryStore } from "../services/MemoryStore.ts"
 import { decodeMemories, inScope, memoryColumns, refRows } from "./PgMemoryRows.ts"
+import { milliseconds } from "./PgRows.ts"
 import { outcome } from "./PgTransaction.ts"
 
 const decodeHistory = Schema.decodeUnknownSync(Schema.Array(HistoryEntry))
@@ -41,7 +42,7 @@ export const makeReads = (sql: PgClient.PgClient): Reads => {
 
     history: (ref) =>
       outcome(sql`select memory_id as "memoryId", version, change, text, operation_id as "operationId",
-          floor(extract(epoch from at) * 1000)::float8 as at
+          ${sql.literal(milliseconds("at"))} as at
         from memory_history where workspace_id = ${ref.workspaceId} and memory_id = ${ref.id}::uuid
         order by version`).pipe(Effect.map(decodeHistory)),
 

@@ -1,4 +1,4 @@
-/** Reads whole workspaces at one instant, as the invariants want them. For tests and audits: it reads everything. */
+/** Reads whole workspaces at one instant, as the invariants want them. For tests: it reads everything at once. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Schema } from "effect"
 import { MemoryId, OperationId, Sha256Hex, WorkspaceId } from "../domain/Ids.ts"
@@ -7,10 +7,9 @@ import { HistoryEntry } from "../domain/Memory.ts"
 import { Operation } from "../domain/Operation.ts"
 import type { Snapshot } from "../domain/Snapshot.ts"
 import { decodeMemories, memoryColumns } from "./PgMemoryRows.ts"
-import { operationColumns } from "./PgRows.ts"
+import { milliseconds, operationColumns, rowsOf } from "./PgRows.ts"
 import { outcome } from "./PgTransaction.ts"
 
-const rowsOf = <S extends Schema.Decoder<unknown>>(row: S) => Schema.decodeUnknownSync(Schema.Array(row))
 const decodeOperations = rowsOf(Operation)
 const decodeKeys = rowsOf(Schema.Struct({ workspaceId: WorkspaceId, keyHash: Sha256Hex, operationId: OperationId }))
 const decodeAuthorizations = rowsOf(Authorization)
@@ -35,12 +34,12 @@ export const load: Effect.Effect<Snapshot, never, PgClient.PgClient> = Effect.ge
         operation_id as "operationId", no, state, reserved, charged, price from authorizations`),
       transfers: decodeTransfers(yield* sql`select workspace_id as "workspaceId", seq, kind,
         operation_id as "operationId", authorization_no as "authorizationNo", amount, reference,
-        floor(extract(epoch from at) * 1000)::float8 as at from transfers order by seq`),
+        ${sql.literal(milliseconds("at"))} as at from transfers order by seq`),
       accounts: decodeAccounts(yield* sql`select workspace_id as "workspaceId", available, reserved, consumed, issued
         from accounts`).map(({ workspaceId, ...balances }) => ({ workspaceId, balances })),
       memories: decodeMemories(yield* sql`select ${memory} from memories m`),
       history: decodeHistory(yield* sql`select workspace_id as "workspaceId", memory_id as "memoryId", version, change,
-        text, operation_id as "operationId", floor(extract(epoch from at) * 1000)::float8 as at
+        text, operation_id as "operationId", ${sql.literal(milliseconds("at"))} as at
         from memory_history order by memory_id, version`),
       projections: decodeVersions(yield* sql`select workspace_id as "workspaceId", memory_id as id, version
         from projections`),
