@@ -5,5 +5,5 @@ if (Number(major) < 24) {
   console.error(`Indelible needs Node 24 or newer; this is ${process.versions.node}. "npm start" uses the right one.`)
   process.exit(1)
 }
-const tools = { admin: "../src/admin.ts", audit: "../src/audit.ts" }
-await import(tools[process.argv[2]] ?? "../src/main.ts")
+const tools = new Map([["admin", "../src/admin.ts"], ["audit", "../src/audit.ts"]])
+await import(tools.get(process.argv[2]) ?? "../src/main.ts")

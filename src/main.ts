@@ -15,6 +15,11 @@ const serve = Command.make("indelible", {
 }, ({ role }) =>
   Effect.gen(function*() {
     const config = yield* Configuration.load(process.env)
+    if (role !== "all" && config.databaseUrl === null) {
+      return yield* new Configuration.ConfigurationError({
+        message: `--role ${role} needs DATABASE_URL: the embedded Postgres serves one process, which has to do everything`
+      })
+    }
     const run = Effect.gen(function*() {
       const { url, watch } = yield* openDatabase(config)
       yield* Layer.build(App.layer(config, role, url))

@@ -121,5 +121,10 @@ describe("the start", () => {
         assert.strictEqual(output, line)
         assert.strictEqual(code, 1)
       }
+      for (const role of ["api", "worker"]) {
+        const { code, output } = yield* run(["--role", role], {})
+        assert.match(output, new RegExp(`^indelible: --role ${role} needs DATABASE_URL: .+\n$`))
+        assert.strictEqual(code, 1)
+      }
     }))
 })
