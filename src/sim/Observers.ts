@@ -41,7 +41,8 @@ export class Observers {
       neverStored: [madeUp],
       vectorOf,
       now: () => kernel.now,
-      databaseNow: () => database.now
+      databaseNow: () => database.now,
+      locked: (ref) => database.isLocked(ref)
     })
     database.onCommit((commit) => this.committed(commit))
   }

@@ -1,5 +1,6 @@
 /** The database of a simulated world: transactions as READ COMMITTED has them, in memory, and all that can go wrong. */
 import { Context, Deferred, Effect, Exit, Scope } from "effect"
+import { type OperationRef, refKey } from "../../domain/Ids.ts"
 import { ApiKeys } from "../../services/ApiKeys.ts"
 import { Ledger } from "../../services/Ledger.ts"
 import { Store } from "../../services/Store.ts"
@@ -73,6 +74,11 @@ export class SimDatabase {
   /** Whether a transaction waits for another. */
   get blocked(): boolean {
     return this.engine.blocked
+  }
+
+  /** Whether a transaction has the row of this operation locked. */
+  isLocked(ref: OperationRef): boolean {
+    return (this.tables.operations.slots.get(refKey(ref))?.holder ?? null) !== null
   }
 
   /** Calls `listener` once for each commit that changes something, when its changes are visible. */
