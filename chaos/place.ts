@@ -9,6 +9,8 @@ export interface Place {
   readonly path: string
   /** Notes a child process, so that it ends even if this process is killed. */
   readonly note: (pid: number) => void
+  /** All that were noted. */
+  readonly noted: () => ReadonlyArray<number>
   /** The files stay when the scope closes. */
   keep: boolean
 }
@@ -20,7 +22,12 @@ export const make: Effect.Effect<Place, never, Scope.Scope> = Effect.acquireRele
     const pids = Path.join(path, "pids")
     Fs.writeFileSync(pids, "")
     watch(path)
-    return { path, note: (pid) => Fs.appendFileSync(pids, `${pid}\n`), keep: false } satisfies Place
+    return {
+      path,
+      note: (pid) => Fs.appendFileSync(pids, `${pid}\n`),
+      noted: () => Fs.readFileSync(pids, "utf8").trim().split("\n").map(Number),
+      keep: false
+    } satisfies Place
   }),
   (place) =>
     Effect.sync(() => {

@@ -29,6 +29,8 @@ export interface Outcome {
   /** Operations by kind, state and failure. */
   readonly operations: Readonly<Record<string, number>>
   readonly starts: number
+  /** Every process of the service that ever was. */
+  readonly pids: ReadonlyArray<number>
   readonly droppedNotifications: number
   /** How long it took until everything was at rest, in milliseconds. */
   readonly restMs: number
@@ -98,6 +100,7 @@ export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effe
     told: tally(history.map(wordsOf)),
     operations: tally(ended.operations.map(({ failure, kind, state }) => [kind, state, failure ?? ""].join(" ").trim())),
     starts: members.reduce((sum, member) => sum + member.starts(), 0),
+    pids: place.noted(),
     droppedNotifications: [...world.links.values()].reduce((sum, link) => sum + link.dropped(), 0),
     restMs,
     errors: tally(logged.filter(({ isExplained }) => isExplained).map(({ message }) => message)),
