@@ -47,6 +47,9 @@ export const make = Effect.fnUntraced(function*<In, Out>(
     }
     // One item that cannot be served must not take its neighbours with it.
     if (Cause.hasDies(exit.cause) && entries.length > 1) {
+      yield* Effect.logError("A batch broke off, and each of its items is served by itself").pipe(
+        Effect.annotateLogs("items", entries.length)
+      )
       return yield* Effect.forEach(entries, (entry) =>
         Effect.exit(options.run([entry.item])).pipe(
           Effect.flatMap((alone) => settle(entry, Exit.map(alone, (answers) => answers[0]!)))
