@@ -94,7 +94,7 @@ export class Misfortunes {
   }
 
   private happen(fault: FaultKind, detail: Key): void {
-    const { database, leaseMs, queue, retention, revoke, topUp } = this.options
+    const { database, leaseMs, queue, retention, revoke, strikes, topUp } = this.options
     const ms = leaseMs * detail.logUniform(0.02, 2)
     switch (fault) {
       case "database_down":
@@ -108,7 +108,10 @@ export class Misfortunes {
         return revoke?.(detail, ms)
       default:
         retention.atOnce = true
-        return this.later(leaseMs * detail.logUniform(1, 6), () => retention.atOnce = false)
+        return this.later(leaseMs * detail.logUniform(1, 6), () => {
+          // A healed world keeps what it is told by then.
+          if (!strikes.healed) retention.atOnce = false
+        })
     }
   }
 

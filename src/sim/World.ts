@@ -146,10 +146,17 @@ export class World {
   /** Ends the run once everything is done, and nothing is on its way that might change that. */
   private lookAround(): void {
     const { kernel, observers, service, shape } = this
-    const done = this.clients === 0 && observers.backlog.empty && service.quiet && kernel.now >= this.quietAfter
+    const done = this.clients === 0 && observers.backlog.empty && service.quiet && kernel.now >= this.quietAfter && !this.expiring
     this.quietLooks = done ? this.quietLooks + 1 : 0
     if (this.quietLooks >= looks) this.over = true
     else kernel.after(shape.leaseMs / 5, "look", () => this.lookAround())
+  }
+
+  /** Whether inputs are left that repair takes away in a healed world. */
+  private get expiring(): boolean {
+    if (!this.striker.healed || !this.retention.atOnce) return false
+    const { inputs, operations } = this.service.database.committed
+    return [...inputs.keys()].some((key) => operations.get(key)?.state === "failed")
   }
 
   private struck(fault: Fault): void {
