@@ -76,6 +76,7 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["plan-is-the-answer", () => hears(asks(claimed(), one), one, 2).run(one, (tx) => tx.freeze(1))],
   ["leaves-nothing-behind", () => leaves(claimed().wait(30_000).run(one, (tx) => tx.renew(1)), one)],
   ["leases-are-kept", () => claimed().wait(30_000).run(one, (tx) => tx.renew(1)).wait(3_000).run(two, (tx) => tx.claim(1))],
+  ["renewed-when-due", () => claimed().wait(30_000).run(one, (tx) => tx.renew(1)).wait(10).run(one, (tx) => tx.renew(1))],
   ["waits-as-asked", () => told(asks(claimed(), one), one, 60_000).run(one, (tx) => tx.fail(1, "provider_rate_limited"))],
   ["stops-before-it-gives-back", () => asks(claimed(), one).run(one, (tx) => tx.release(1))],
   ["expired-inputs-go", () => {

@@ -33,6 +33,15 @@ export class Calm {
       return [`${commit.by} took it over from ${holder}, which lives`]
     }
   }
+  readonly renewedWhenDue: Invariant<OperationTrack> = {
+    name: "renewed-when-due",
+    promise: "A lease is renewed about every third of it, and not again at once, as long as nothing is in the way.",
+    check: ({ before, claims, commit, operation, renewed }) => {
+      if (!renewed || claims.at(-1)?.renewed !== true || !this.isCalmFor(0)) return fine
+      const since = operation!.leaseExpiresAt! - before!.leaseExpiresAt!
+      return since > this.leaseMs / 6 ? fine : [`${commit.by} renewed it ${since} ms after it had renewed it`]
+    }
+  }
   readonly stopsFirst: Invariant<OperationTrack> = {
     name: "stops-before-it-gives-back",
     promise: "A process gives an operation back when it no longer asks the model about it.",

@@ -5,7 +5,7 @@ import { memoryTransitions, operationTransitions } from "../../domain/Transition
 import { refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
 import type { Calm } from "./CalmOracles.ts"
-import { type Locked, queueOracles, tagOracles } from "./FairnessOracles.ts"
+import { handOverOracles, type Locked, queueOracles, tagOracles } from "./FairnessOracles.ts"
 import { holderOracles } from "./HolderOracles.ts"
 import { laneOracles, laneOrderOracles } from "./LaneOracles.ts"
 import { planOracles } from "./PlanOracles.ts"
@@ -37,11 +37,12 @@ export const promisesOf = ({ askings, blind, calm, fates, locked, settings, trac
     },
     transitions: { operation: but(operationTransitions), memory: but(memoryTransitions) },
     steps: {
-      holder: but(holderOracles(settings)),
+      holder: but([...holderOracles(settings), calm.renewedWhenDue]),
       operation: but([
         ...planOracles((workspaceId, id) => tracks.memories.get(refKey({ workspaceId, id }))?.memory ?? null),
         ...togetherOracles,
         ...laneOrderOracles,
+        ...handOverOracles(tracks),
         askings.planIsTheAnswer,
         askings.waitsAsAsked,
         calm.leasesAreKept,
