@@ -191,17 +191,19 @@ export const make = Effect.gen(function*() {
     readyNext: (laneRefs) =>
       laneRefs.length === 0
         ? Effect.succeed(0)
-        : outcome(sql`update operations o set ready = true from (
-            select distinct on (n.workspace_id, n.lane) n.workspace_id, n.id, n.ready
+        : outcome(sql`update operations o set ready = true, fair_tag = greatest(o.fair_tag, next.clock + next.place) from (
+            select n.workspace_id, n.id, row_number() over (partition by n.workspace_id order by n.seq) as place,
+              (select value from fair_clock) as clock
             from (select distinct workspace_id, lane from ${lanes(laneRefs)}) l
             cross join lateral (
-              select o.workspace_id, o.lane, o.id, o.ready from operations o
+              select o.workspace_id, o.lane, o.id, o.seq, o.ready from operations o
               where o.workspace_id = l.workspace_id and o.lane = l.lane and o.state in ('pending', 'running')
               order by o.seq limit 1
             ) n
+            where not n.ready and not exists (
+              select from operations h where h.workspace_id = n.workspace_id and h.lane = n.lane and h.ready)
           ) next
-          where o.workspace_id = next.workspace_id and o.id = next.id and not next.ready
-            and not exists (select from operations h where h.workspace_id = o.workspace_id and h.lane = o.lane and h.ready)
+          where o.workspace_id = next.workspace_id and o.id = next.id
           returning 1`).pipe(Effect.map((rows) => rows.length)),
 
     nextSeq: outcome(sql<{ seq: bigint }>`select nextval('operation_seq') as seq`).pipe(

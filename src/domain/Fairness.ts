@@ -15,6 +15,13 @@ export const startTags = (
   return { tags: Array.from({ length: count }, (_, index) => first + index), workspaceTime: first + count }
 }
 
+/**
+ * The tag of an operation that becomes the head of its lane, as the `place`th (from 1) of its workspace at once. What was
+ * accepted long ago carries a tag that the clock has passed: with it, each lane of a deep backlog would go before a
+ * workspace that has just come.
+ */
+export const handedTag = (clock: number, place: number, accepted: number): number => Math.max(accepted, clock + place)
+
 /** The clock after serving these tags: it never goes back. */
 export const advanceClock = (clock: number, served: ReadonlyArray<number>): number =>
   served.reduce((latest, tag) => Math.max(latest, tag), clock)

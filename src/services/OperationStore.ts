@@ -99,7 +99,10 @@ export interface OperationStore {
   readonly redact: (refs: ReadonlyArray<OperationRef>) => Effect.Effect<void, OutcomeUnknown>
   /** Records for those who follow operations that these reached their present state. Part of the same commit. */
   readonly announce: (operations: ReadonlyArray<Operation>) => Effect.Effect<void, OutcomeUnknown>
-  /** Makes the next operation of each of these lanes claimable, if there is one and none is ready. Returns how many. */
+  /**
+   * Makes the next operation of each of these lanes claimable, if there is one and none is ready. Returns how many. They
+   * queue anew, each workspace's by `handedTag`: while they were behind, the virtual time went on.
+   */
   readonly readyNext: (lanes: ReadonlyArray<LaneRef>) => Effect.Effect<number, OutcomeUnknown>
   /** A place at the end of the order of acceptance. */
   readonly nextSeq: Effect.Effect<number, OutcomeUnknown>

@@ -80,8 +80,26 @@ export const suite = <R, E>(name: string, ports: Layer.Layer<Store | Transaction
           assert.deepStrictEqual(yield* operations.get(follower!), follower)
         }
         yield* become(current, failed(at(1)))
+        const { clock } = yield* operations.fairClock
         assert.strictEqual(yield* next(head!), 1)
-        assert.deepStrictEqual(yield* operations.get(follower!), { ...follower!, ready: true })
+        assert.deepStrictEqual(yield* operations.get(follower!), { ...follower!, ready: true, fairTag: clock + 1 })
+      }))
+
+    it.effect("whoever is handed a lane queues anew: after the clock, one after another, and never earlier than before", () =>
+      Effect.gen(function*() {
+        const { insert, next, operations, workspaceId } = yield* lanes("anew")
+        const other = yield* lanes("anew-other")
+        const { clock } = yield* operations.fairClock
+        yield* operations.advanceFairClock(clock + 100)
+        const tags = [["a", 1], ["b", 7], ["c", 500], ["d", 100]] as const
+        const rows = yield* insert(
+          ...tags.map(([user, tag]) => accepted(workspaceId, { ...behind(user), fairTag: clock + tag })),
+          accepted(workspaceId, { ...scopeOf("held"), fairTag: clock + 1 })
+        )
+        const [theirs] = yield* other.insert(accepted(other.workspaceId, { ...behind("a"), fairTag: clock + 9 }))
+        assert.strictEqual(yield* next(...rows.toReversed(), theirs!), 5)
+        const after = yield* Effect.forEach([...rows, theirs!], (row) => operations.get(row))
+        assert.deepStrictEqual(after.map((row) => row!.fairTag - clock), [101, 102, 500, 104, 1, 101])
       }))
 
     it.effect("a reopened operation stands behind whoever is there, and is handed the lane in its new place", () =>

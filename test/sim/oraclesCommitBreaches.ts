@@ -251,6 +251,22 @@ export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: ()
     tx.accept(1)
     tx.edit("accounts", acme, { fairTime: 0 })
   })],
+  ["handed-anew", () => lane().run(one, (tx) => tx.freeze(1)).run(one, (tx) => {
+    tx.settle(1)
+    tx.bend(2, { fairTag: 0 })
+  })],
+  ["handed-anew", () => lane().run(one, (tx) => tx.freeze(1)).run(one, (tx) => {
+    tx.settle(1)
+    tx.bend(2, { fairTag: 9 })
+  })],
+  // Somebody else was served meanwhile, far ahead: it may not go on where it once stood.
+  ["handed-anew", () => {
+    return lane().run(api, (tx) => tx.accept(3, { user: "bob" })).run(one, (tx) => tx.claim(3))
+      .run(one, (tx) => tx.renew(1)).run(one, (tx) => tx.freeze(1)).run(one, (tx) => {
+        tx.settle(1)
+        tx.bend(2, { fairTag: 2 })
+      })
+  }],
   ["clock-follows-the-served", () => done().run(api, (tx) => tx.accept(2)).run(one, (tx) => {
     tx.claim(2)
     tx.forget("fairClock")

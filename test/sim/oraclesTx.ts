@@ -1,6 +1,6 @@
 /** One transaction of a history made by hand: what the programs would write, and whatever they never should. */
 import { Result } from "effect"
-import { startTags } from "../../src/domain/Fairness.ts"
+import { handedTag, startTags } from "../../src/domain/Fairness.ts"
 import type { FailureClass } from "../../src/domain/Failure.ts"
 import { type MemoryId, refKey, Timestamp, WorkspaceId } from "../../src/domain/Ids.ts"
 import * as Money from "../../src/domain/Ledger.ts"
@@ -192,7 +192,10 @@ export class Tx {
     const { id, state, workspaceId } = operation
     this.put("outbox", { workspaceId, id, state, seq: ++this.history.seq, at: this.now })
     const next = this.live(operation)[0]
-    if (next !== undefined && !next.ready) this.put("operations", { ...next, ready: true })
+    if (next !== undefined && !next.ready) {
+      const fairTag = handedTag(this.get("fairClock", "singleton")!.value, 1, next.fairTag)
+      this.put("operations", { ...next, ready: true, fairTag })
+    }
     const held = this.get("authorizations", `${workspaceId}/${id}/${operation.authorizationNo}`)!
     this.post(succeeded ? Money.charge(held, 2n) : Money.refund(held))
   }

@@ -40,6 +40,24 @@ const tagsAreFair = (tracks: Tracks): Invariant<WorkspaceTrack> => ({
   }
 })
 
+const handedAnew = (tracks: Tracks): Invariant<OperationTrack> => ({
+  name: "handed-anew",
+  promise: "Whoever is handed a lane queues behind what was served by then, one after another, and no earlier than before.",
+  check: (track) => {
+    if (!track.handed) return fine
+    const [was, is] = [track.before!.fairTag, track.operation!.fairTag]
+    if (is < was) return [`it had tag ${was} and was handed its lane with ${is}`]
+    const { lane, workspaceId } = track.operation!
+    const others = tracks.touched.operations.filter((other) => other.ref.workspaceId === workspaceId)
+    const latest = tracks.clock + others.filter(({ handed }) => handed).length
+    const problems = is > Math.max(was, latest) ? [`tag ${is} is after ${was} and after all of this commit, ${latest}`] : []
+    // The clock was read after the head was locked, which nobody has changed since the commit before.
+    const heads = others.filter(({ before, ended }) => ended && before !== null && before.ready && before.lane === lane)
+    for (const { clock } of heads) if (is <= clock) problems.push(`tag ${is} is not after the clock, ${clock}`)
+    return problems
+  }
+})
+
 const clockFollowsTheServed: Invariant<Tracks> = {
   name: "clock-follows-the-served",
   promise: "The clock of the fair queue is the largest tag that was ever claimed, from the commit of the claim on.",
@@ -79,6 +97,7 @@ const isPast = ({ before }: OperationTrack, waiting: Operation): boolean =>
   before!.workspaceId !== waiting.workspaceId &&
   (before!.fairTag > waiting.fairTag || (before!.fairTag === waiting.fairTag && before!.seq > waiting.seq))
 
+export const handOverOracles = (tracks: Tracks): ReadonlyArray<Invariant<OperationTrack>> => [handedAnew(tracks)]
 export const tagOracles = (tracks: Tracks): ReadonlyArray<Invariant<WorkspaceTrack>> => [tagsAreFair(tracks)]
 export const queueOracles = (locked: Locked): ReadonlyArray<Invariant<Tracks>> => [
   clockFollowsTheServed,

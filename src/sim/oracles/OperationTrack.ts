@@ -72,6 +72,8 @@ export class OperationTrack implements OperationSlice {
   readonly reopenings: Array<number> = []
   /** Versions of memories that it made and that wait to be projected. */
   waiting = 0
+  /** What the clock of the fair queue showed when its row was last changed. */
+  clock = 0
   /** What it adds to the hash of the abstract state. */
   word = 0
 
@@ -96,6 +98,11 @@ export class OperationTrack implements OperationSlice {
   /** Somebody began an epoch of it. */
   get claimed(): boolean {
     return this.operation !== null && this.before !== null && this.operation.epoch > this.before.epoch
+  }
+
+  /** It became the head of its lane, having been behind somebody. */
+  get handed(): boolean {
+    return this.before?.ready === false && isLive(this.before) && isLive(this.operation) && this.operation!.ready
   }
 
   /** Only the end of its lease moved: whatever is true of its rows was true before. */

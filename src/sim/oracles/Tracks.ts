@@ -88,7 +88,10 @@ export class Tracks {
 
   /** What the commit in hand did is the past from now on. */
   learn(): void {
-    for (const track of this.touched.operations) track.learn()
+    for (const track of this.touched.operations) {
+      track.learn()
+      if (track.operation !== track.before) track.clock = this.clock
+    }
     for (const track of this.touched.memories) track.learn()
     for (const track of this.touched.workspaces) {
       if (track.before !== (track.accounts[0] ?? null)) track.clock = this.clock

@@ -1,5 +1,6 @@
 /** `OperationStore` on the simulated database: statement by statement what the adapter of Postgres does. */
 import { Effect, Random } from "effect"
+import { handedTag } from "../../domain/Fairness.ts"
 import { inLockOrder, type LaneRef, type OperationRef, refKey, Timestamp } from "../../domain/Ids.ts"
 import { isTerminal, type Operation } from "../../domain/Operation.ts"
 import { pickScope } from "../../domain/Scope.ts"
@@ -224,19 +225,29 @@ function* save({ operations }: Tables, tx: Tx, rows: ReadonlyArray<SavedOperatio
   return written
 }
 
-function* readyNext({ heads, open, operations }: Tables, tx: Tx, lanes: ReadonlyArray<LaneRef>): Steps<number> {
+function* readyNext(tables: Tables, tx: Tx, lanes: ReadonlyArray<LaneRef>): Steps<number> {
+  const { heads, open, operations } = tables
+  const clock = tables.fairClock.get(tx, singleton)!.value
+  const places = new Map<Slot<Operation>, number>()
+  const counts = new Map<string, number>()
   const next: Array<Slot<Operation>> = []
   for (const key of new Set(tx.inAnyOrder(lanes).map(laneKey))) {
     if (heads.rows(tx, key).length > 0) continue
     const waiting = matching(open.at(key), tx, ({ state }) => !isTerminal(state))
     if (waiting.length > 0) next.push(waiting.reduce((a, b) => a.seen(tx)!.seq < b.seen(tx)!.seq ? a : b))
   }
+  for (const slot of next.toSorted((a, b) => a.seen(tx)!.seq - b.seen(tx)!.seq)) {
+    const { workspaceId } = slot.seen(tx)!
+    const place = (counts.get(workspaceId) ?? 0) + 1
+    counts.set(workspaceId, place)
+    places.set(slot, place)
+  }
   let count = 0
   for (const slot of next) {
     yield* tx.lock(slot)
     const row = slot.seen(tx)
     if (row === null) continue
-    yield* operations.update(tx, slot, { ...row, ready: true })
+    yield* operations.update(tx, slot, { ...row, ready: true, fairTag: handedTag(clock, places.get(slot)!, row.fairTag) })
     count++
   }
   return count
