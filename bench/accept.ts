@@ -1,5 +1,5 @@
 /** How many commands a second are accepted from 64 callers: each answer is a key, an operation and money, committed. */
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import * as NodeServer from "../src/http/NodeServer.ts"
 import * as HttpApp from "../src/http/Server.ts"
@@ -30,7 +30,7 @@ const overHttp = (accepts: number): Trial => ({
   run: Effect.gen(function*() {
     const { url } = yield* fresh("migrated")
     const context = yield* Layer.build(
-      HttpApp.layer.pipe(
+      HttpApp.layer({ shutdownGrace: Duration.zero }).pipe(
         Layer.provideMerge(NodeServer.layer({ host: "127.0.0.1", port: 0 })),
         Layer.provide(api),
         Layer.provideMerge(ports(url))

@@ -36,7 +36,7 @@ const announced = Layer.effectDiscard(Effect.gen(function*() {
 
 const api = (config: Configuration) =>
   announced.pipe(
-    Layer.provideMerge(Server.layer),
+    Layer.provideMerge(Server.layer(config)),
     Layer.provide(NodeServer.layer({ port: config.port, host: config.host })),
     Layer.provide(Programs.api),
     Layer.provide(Layer.effectDiscard(Bootstrap.run(config)))

@@ -49,6 +49,7 @@ const shape = {
   WORKER_CONCURRENCY: int(1, 10_000),
   LEASE_SECONDS: int(3, 3_600),
   ATTEMPT_BOUND_SECONDS: int(1, day),
+  SHUTDOWN_GRACE_SECONDS: int(0, 3_600),
   DRAIN_SECONDS: int(0, 3_600),
   MAX_ATTEMPTS: int(1, 100),
   BACKOFF_BASE_MS: int(1, 3_600_000),
@@ -79,6 +80,8 @@ const decode = decodeBody(
 export interface Configuration {
   readonly port: number
   readonly host: string
+  /** How long a process that is about to end is not ready and still answers. */
+  readonly shutdownGrace: Duration.Duration
   readonly dataDir: string
   /** Null: the service starts its own Postgres in the data directory. */
   readonly databaseUrl: Redacted.Redacted | null
@@ -109,6 +112,7 @@ export const load = (environment: NodeJS.ProcessEnv): Effect.Effect<Configuratio
     return {
       port: number(env.PORT, 8787),
       host: env.HOST ?? "127.0.0.1",
+      shutdownGrace: seconds(env.SHUTDOWN_GRACE_SECONDS, Duration.seconds(2)),
       dataDir: env.DATA_DIR ?? "data",
       databaseUrl: env.DATABASE_URL === undefined ? null : Redacted.make(env.DATABASE_URL, { label: "DATABASE_URL" }),
       databaseConnections: number(env.DATABASE_CONNECTIONS, 10),

@@ -15,7 +15,9 @@ const ready = HttpApiEndpoint.get("ready", "/readyz", {
   success: [Ready, NotReady.pipe(HttpApiSchema.status(503))]
 }).annotateMerge(OpenApi.annotations({
   summary: "Readiness",
-  description: "503 while something that requests need is missing, and from the moment shutdown begins."
+  description: "503 while something that requests need is missing, and from the moment shutdown begins. The process goes "
+    + "on answering for `SHUTDOWN_GRACE_SECONDS` (2 by default), each answer with `Connection: close`; then it takes no "
+    + "more connections, answers what it has begun, and ends."
 }))
 
 export class HealthApi extends HttpApiGroup.make("health")

@@ -23,6 +23,8 @@ export const headersTimeoutMs = 15_000
 export const requestTimeoutMs = 60_000
 /** How long an idle connection is kept, in milliseconds: longer than proxies do, so that they close first. */
 export const keepAliveTimeoutMs = 65_000
+/** How long requests in flight may go on, in milliseconds, once no more are taken. */
+export const inFlightTimeoutMs = 10_000
 /** How often those bounds are looked at, and how long a refused connection may linger, in milliseconds. */
 export const timeoutCheckMs = 5_000
 export const lingerMs = 1_000

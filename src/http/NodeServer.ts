@@ -3,11 +3,18 @@
  * what never becomes a request.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { createServer, type ServerOptions, type ServerResponse } from "node:http"
+import { createServer, type Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, requestTimeoutMs, timeoutCheckMs } from "./Limits.ts"
+import {
+  headersTimeoutMs,
+  inFlightTimeoutMs,
+  keepAliveTimeoutMs,
+  lingerMs,
+  requestTimeoutMs,
+  timeoutCheckMs
+} from "./Limits.ts"
 
 interface Refused {
   readonly status: number
@@ -86,6 +93,8 @@ export interface Options {
   readonly host: string
   /** 0 takes any that is free. */
   readonly port: number
+  /** For tests: how long requests in flight may go on when no more are taken. */
+  readonly inFlightTimeout?: Duration.Duration
   /** For tests: how long a request may take to arrive, and how often that is looked at. */
   readonly timeouts?: Pick<ServerOptions, "connectionsCheckingInterval" | "headersTimeout" | "requestTimeout">
 }
@@ -97,12 +106,29 @@ const timeouts = {
   connectionsCheckingInterval: timeoutCheckMs
 }
 
-/** Listens on `host` and `port`. */
-export const layer = ({ host, port, timeouts: given }: Options) =>
-  Layer.unwrap(Effect.map(SecureRandom.SecureRandom, ({ uuidV7 }) =>
-    NodeHttpServer.layer(
-      () =>
-        createServer({ ...timeouts, ...given }).on("clientError", (error, socket) =>
-          onClientError(error, socket as Socket, () => Effect.runSync(uuidV7()))),
-      { host, port }
-    )))
+/** Listens on `host` and `port`. When the scope closes, requests in flight are waited for, within bounds. */
+export const layer = ({ host, inFlightTimeout, port, timeouts: given }: Options) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { uuidV7 } = yield* SecureRandom.SecureRandom
+    const server = createServer({ ...timeouts, ...given }).on("clientError", (error, socket) =>
+      onClientError(error, socket as Socket, () => Effect.runSync(uuidV7())))
+    const gracefulShutdownTimeout = inFlightTimeout ?? Duration.millis(inFlightTimeoutMs)
+    return Layer.effectDiscard(Effect.addFinalizer(() => hangUp(server))).pipe(
+      Layer.provideMerge(NodeHttpServer.layer(() => server, { host, port, gracefulShutdownTimeout }))
+    )
+  }))
+
+/**
+ * Closes what is still open once every request had its time: a server that closes looks at no time limit any more, and
+ * would wait for ever for the rest of a request. Whoever is being answered has a moment to read.
+ */
+const hangUp = Effect.fnUntraced(function*(server: Server) {
+  const open = yield* Effect.callback<number>((resume) => {
+    server.getConnections((_, open) => resume(Effect.succeed(open)))
+  })
+  if (open === 0) return
+  yield* Effect.sleep(Duration.millis(lingerMs))
+  yield* Effect.sync(() => {
+    server.closeAllConnections()
+  })
+})

@@ -1,8 +1,8 @@
 /**
- * Serves the contract on the HttpServer that it is given. When its scope closes, long waits end first, then no
- * connection is taken any more, and requests in flight are answered.
+ * Serves the contract on the HttpServer that it is given. When its scope closes, readiness says no and long waits end;
+ * after a grace no connection is taken any more, and requests in flight are answered.
  */
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpRouter, HttpServer, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -29,15 +29,47 @@ const routerConfig = { ignoreTrailingSlash: false, ignoreDuplicateSlashes: false
 /** Whatever identifies people stays out of the URLs that traces record. */
 const redactedNames = [...scopeKeys, "metadata", "cursor"]
 
+export interface Options {
+  /** How long a process that is about to end is not ready and still answers, so that nobody is sent to a closed door. */
+  readonly shutdownGrace: Duration.Duration
+}
+
 /** The routes on the given HttpServer. `Drain` is there for whoever decides when this process ends. */
-export const layer = Layer.effectDiscard(Effect.gen(function*() {
-  const drain = yield* Drain
-  const app = yield* HttpRouter.toHttpEffect(Layer.merge(contract, Docs.layer))
-  yield* HttpServer.serveEffect(surround(app, { drain, random: yield* SecureRandom.SecureRandom }))
-  // Added last, so that it runs first: a wait that went on would hold the server open.
-  yield* Effect.addFinalizer(() => drain.begin)
-})).pipe(
-  Layer.provide(Layer.succeed(HttpRouter.RouterConfig, routerConfig)),
-  Layer.provide(Layer.succeed(UrlParams.CurrentRedactedNames, redactedNames)),
-  Layer.provideMerge(Drain.layer)
-)
+export const layer = ({ shutdownGrace }: Options) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const drain = yield* Drain
+    const app = yield* HttpRouter.toHttpEffect(Layer.merge(contract, Docs.layer))
+    const requests = counted(surround(app, { drain, random: yield* SecureRandom.SecureRandom }))
+    // Finalizers run last to first: what is told first is added last.
+    yield* Effect.addFinalizer(() => tell("Requests are drained", { requests_unanswered: requests.inFlight() }))
+    yield* HttpServer.serveEffect(requests.app)
+    yield* Effect.addFinalizer(() => tell("Taking no more connections", { requests_in_flight: requests.inFlight() }))
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function*() {
+        const grace_ms = Duration.toMillis(shutdownGrace)
+        yield* tell("Shutting down: not ready any more, still answering", { grace_ms })
+        // A wait that went on would hold the server open.
+        yield* drain.begin
+        yield* Effect.sleep(shutdownGrace)
+      })
+    )
+  })).pipe(
+    Layer.provide(Layer.succeed(HttpRouter.RouterConfig, routerConfig)),
+    Layer.provide(Layer.succeed(UrlParams.CurrentRedactedNames, redactedNames)),
+    Layer.provideMerge(Drain.layer)
+  )
+
+const tell = (message: string, annotations: Record<string, unknown>) =>
+  Effect.logInfo(message).pipe(Effect.annotateLogs(annotations))
+
+/** The same app, and how many of its requests have no answer yet. */
+const counted = <A, E, R>(app: Effect.Effect<A, E, R>) => {
+  let inFlight = 0
+  return {
+    app: Effect.suspend(() => {
+      inFlight++
+      return Effect.ensuring(app, Effect.sync(() => inFlight--))
+    }),
+    inFlight: () => inFlight
+  }
+}

@@ -13,6 +13,7 @@ import {
   Layer,
   Queue as Mailbox,
   Random,
+  Result,
   Schedule,
   Semaphore
 } from "effect"
@@ -152,18 +153,29 @@ const make = Effect.gen(function*() {
     yield* lose([...held].flatMap(([key, { until }]) => until <= now ? [key] : []))
   }).pipe(Effect.forever)
 
+  const giveBack = (left: ReadonlyArray<Held>) =>
+    settlement.endAll(left.map(({ lease, operation }) => ({ _tag: "Release", lease, lane: operation }))).pipe(
+      Effect.timeoutOrElse({
+        duration: Duration.max(settings.drainTimeout, giveBackMin),
+        orElse: () => Effect.as(Effect.logWarning("Giving back leases had no answer in time"), [])
+      }),
+      round("Giving back leases", [])
+    )
+
   /** Lets claims and attempts under way end, within bounds, and gives back the attempts of those that did not. */
   const drain = Effect.gen(function*() {
+    const inFlight = held.size
+    if (inFlight > 0) yield* Effect.logInfo("Draining attempts").pipe(Effect.annotateLogs("in_flight", inFlight))
     yield* Effect.andThen(FiberSet.awaitEmpty(takes), FiberMap.awaitEmpty(attempts)).pipe(
       Effect.timeoutOption(settings.drainTimeout),
       Effect.ignore
     )
     const left = [...held.values()]
     yield* FiberMap.clear(attempts)
-    if (left.length === 0) return
-    yield* settlement.endAll(left.map(({ lease, operation }) => ({ _tag: "Release", lease, lane: operation }))).pipe(
-      Effect.timeoutOption(Duration.max(settings.drainTimeout, giveBackMin)),
-      round("Giving back leases", undefined)
+    const ended = left.length === 0 ? [] : yield* giveBack(left)
+    if (inFlight + left.length === 0) return
+    yield* Effect.logInfo("Attempts are drained").pipe(
+      Effect.annotateLogs("given_back", ended.filter(Result.isSuccess).length)
     )
   })
 

@@ -49,6 +49,12 @@ const extraction = (fake: FakeOpenAi.FakeOpenAi) =>
     Effect.repeat({ until: (asked) => asked })
   )
 
+/** What a service logged after it had said `after`, but for the lines of requests. */
+const told = (output: string, after: string): Array<string> => {
+  const messages = [...output.matchAll(/"message":\[?"([^"]+)"/g)].map(([, message]) => message!)
+  return messages.slice(messages.indexOf(after) + 1).filter((message) => message !== "request")
+}
+
 describe("the process ends", () => {
   it.live("SIGKILL in the middle of an extraction, start again: the operation finishes, once", () =>
     Effect.gen(function*() {
@@ -80,6 +86,15 @@ describe("the process ends", () => {
       const accepted = yield* call(first, "POST", "/v1/memories", { key: "stopped", body })
       yield* extraction(fake)
       assert.strictEqual(yield* first.terminate, 0)
+      assert.sameMembers(told(first.output(), "Serving"), [
+        "Shutting down: not ready any more, still answering",
+        "Taking no more connections",
+        "Requests are drained",
+        "Draining attempts",
+        "Attempts are drained",
+        "Stopped"
+      ])
+      assert.include(first.output(), "\"given_back\":1")
 
       const second = yield* start(env)
       const event = yield* finished(second, accepted.body.event_id)

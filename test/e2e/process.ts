@@ -32,6 +32,7 @@ const launch = (args: ReadonlyArray<string>, env: Record<string, string>, cwd = 
           PATH: process.env["PATH"],
           PORT: "0",
           LOG_FORMAT: "json",
+          SHUTDOWN_GRACE_SECONDS: "0",
           INDELIBLE_API_KEY: apiKey,
           ...env
         },

@@ -1,5 +1,5 @@
 /** The real edge on a loopback port, over services that a test scripts, with every log line kept. */
-import { Context, Effect, Layer, Logger, Redacted, References, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Logger, Redacted, References, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServer } from "effect/http"
 import { type IncomingMessage, request as httpRequest } from "node:http"
@@ -140,7 +140,7 @@ const ready: Readiness["Service"] = { check: Effect.succeed({ ready: true, check
 /** Starts the edge over these fakes; whatever a test does not script is a defect when it is called. */
 export const serve = Effect.fnUntraced(function*(
   fakes: Fakes = {},
-  options?: Pick<NodeServer.Options, "timeouts">
+  options?: Pick<NodeServer.Options, "timeouts" | "inFlightTimeout"> & Partial<Server.Options>
 ): Effect.fn.Return<Served, never, Scope.Scope> {
   const logs: Array<LogLine> = []
   const logger = Logger.make((line) => {
@@ -159,9 +159,10 @@ export const serve = Effect.fnUntraced(function*(
     Layer.mock(Usage, fakes.usage ?? {}),
     Layer.succeed(Readiness, Readiness.of(fakes.readiness ?? ready))
   )
-  const context = yield* Layer.build(Server.layer.pipe(
+  const { shutdownGrace = Duration.zero, ...node } = options ?? {}
+  const context = yield* Layer.build(Server.layer({ shutdownGrace }).pipe(
     Layer.provide(services),
-    Layer.provideMerge(NodeServer.layer({ port: 0, host: "127.0.0.1", ...options })),
+    Layer.provideMerge(NodeServer.layer({ port: 0, host: "127.0.0.1", ...node })),
     Layer.provide(SecureRandom.layerWebCrypto),
     Layer.provide(Logger.layer([logger]))
   )).pipe(Effect.orDie)

@@ -1,6 +1,6 @@
 /** What a worker promises: failures by their class, lanes in order, fairness between workspaces, a clean stop. */
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber } from "effect"
+import { Deferred, Duration, Effect, Fiber, Logger, References } from "effect"
 import { WorkspaceId } from "../../src/domain/Ids.ts"
 import { Events } from "../../src/services/Events.ts"
 import { Ledger } from "../../src/services/Ledger.ts"
@@ -187,7 +187,11 @@ describe("Worker", () => {
           messages[0]!.content === "slow"
             ? Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
             : Deferred.await(answer).pipe(Effect.as([fact("quick")]))
-        const worker = yield* World.startWorker()
+        const told: Array<unknown> = []
+        const logger = Logger.make(({ fiber, message }) => {
+          told.push([message, fiber.getRef(References.CurrentLogAnnotations)])
+        })
+        const worker = yield* World.startWorker().pipe(Effect.provide(Logger.layer([logger])))
         const slow = yield* World.accept("slow", World.body("slow", "slow"))
         yield* Deferred.await(asked)
         const quick = yield* World.accept("quick", World.body("quick", "quick"))
@@ -195,6 +199,10 @@ describe("Worker", () => {
         const stopping = yield* Effect.forkChild(worker.stop)
         yield* Deferred.succeed(answer, undefined)
         yield* Fiber.join(stopping)
+        assert.deepStrictEqual(told, [
+          [["Draining attempts"], { in_flight: 2 }],
+          [["Attempts are drained"], { given_back: 1 }]
+        ])
         const events = yield* Events
         assert.strictEqual((yield* events.get({ workspaceId: World.workspace, id: quick.eventId })).status, "succeeded")
         const given = yield* events.get({ workspaceId: World.workspace, id: slow.eventId })
