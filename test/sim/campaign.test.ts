@@ -29,7 +29,7 @@ const campaign = Effect.fnUntraced(function*(
   { blind = [], double = 0, first = false, name = "swarm", runs = 60 }: Asked = {}
 ) {
   const tally = new Tally()
-  yield* explore({ pool, tally, base: "b", wave: engine(name, "b"), runs, enough: () => false, double, first, blind })
+  yield* explore({ pool, tally, base: "b", wave: engine(name, "b"), runs, enough: () => false, double, first, blind, only: null })
   return tally
 })
 

@@ -9,7 +9,7 @@ import { WrongUsage } from "./Output.ts"
 import { ThreadLost } from "./Pool.ts"
 import { replayCommand, shrinkCommand } from "./Replay.ts"
 import { runCommand } from "./Run.ts"
-import { scenarioCommand } from "./Scenario.ts"
+import { corpusCommand, scenarioCommand } from "./Scenario.ts"
 
 const sim = (place: Place) =>
   Command.make("sim").pipe(
@@ -21,6 +21,7 @@ const sim = (place: Place) =>
       runCommand(place),
       replayCommand(place),
       scenarioCommand(place),
+      corpusCommand(place),
       shrinkCommand(place),
       mutantsCommand(place),
       selfTestCommand,

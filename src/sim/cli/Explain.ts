@@ -3,11 +3,12 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { engineNames, engineWords } from "../Engines.ts"
 import { faultKinds } from "../Faults.ts"
+import type { Plan } from "../Plan.ts"
 import { checks } from "../selfTest.ts"
 import { load, type Place } from "./Harness.ts"
 import { finish, json, paint, withProgress } from "./Output.ts"
 import { table } from "./Report.ts"
-import { readScenarios } from "./Scenario.ts"
+import { readPlans } from "./Scenario.ts"
 
 export const explainCommand = (place: Place) =>
   Command.make("explain", { json }, ({ json }) => explain(place, json)).pipe(
@@ -25,9 +26,10 @@ const exitCodes = {
 
 const explain = Effect.fnUntraced(function*(place: Place, asJson: boolean) {
   const { invariants, quotas, ...harness } = yield* Effect.promise(() => load(place.module))
-  const plans = yield* readScenarios(place, { ...harness, invariants, quotas })
-  const scenarios = plans.map(({ bug, comment, name }) => ({ name, comment, bug: bug ?? null }))
-  yield* finish(asJson, { faults: faultKinds, invariants, quotas, engines: engineWords, scenarios, exitCodes }, [
+  const told = (plans: ReadonlyArray<Plan>) => plans.map(({ bug, comment, name }) => ({ name, comment, bug: bug ?? null }))
+  const scenarios = told(yield* readPlans(place, "scenarios", { ...harness, invariants, quotas }))
+  const corpus = told(yield* readPlans(place, "corpus", { ...harness, invariants, quotas }))
+  yield* finish(asJson, { faults: faultKinds, invariants, quotas, engines: engineWords, scenarios, corpus, exitCodes }, [
     ...table("engines", engineNames.map((name) => [name, engineWords[name]])),
     "",
     ...table("faults", Object.entries(faultKinds)),
@@ -38,6 +40,8 @@ const explain = Effect.fnUntraced(function*(place: Place, asJson: boolean) {
       [state, `${meaning} (${perThousand} of 1,000 runs)`])),
     "",
     ...table("scenarios", scenarios.map(({ comment, name }) => [name, comment])),
+    "",
+    ...table("bugs that were found", corpus.map(({ comment, name }) => [name, comment])),
     "",
     ...table("exit codes", Object.entries(exitCodes))
   ], 0)

@@ -23,6 +23,8 @@ export interface ExploreOptions {
   readonly double: number
   /** End with the first failure. */
   readonly first: boolean
+  /** Only the run of this number, and those that it follows from. Null: all of them. */
+  readonly only: number | null
   /** Invariants that nobody looks at. */
   readonly blind: ReadonlyArray<string>
 }
@@ -94,7 +96,8 @@ class Exploration {
   }
 
   take(): ReadonlyArray<Asked> {
-    const { blind, enough, first, runs } = this.options
+    const { blind, enough, first, only } = this.options
+    const runs = only === null ? this.options.runs : only + 1
     const taken: Array<Asked> = []
     while (!this.stopped && taken.length < (first ? 1 : batchMax)) {
       if (this.index >= runs || this.failedAt < Infinity || enough()) {
@@ -104,6 +107,10 @@ class Exploration {
       const next = this.jobs.next()
       if (next.done === true) break
       const { keep, spec } = next.value
+      if (only !== null && this.index !== only && keep === undefined) {
+        this.index++
+        continue
+      }
       const seen: Spec = blind.length === 0 ? spec : { ...spec, blind }
       taken.push({ index: this.index++, spec: seen, ...(keep === undefined ? {} : { keep }) })
     }

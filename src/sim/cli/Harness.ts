@@ -14,6 +14,8 @@ export interface Place {
   readonly module: URL
   /** Of the folder with scenario files. */
   readonly scenarios: URL
+  /** Of the folder with plans of bugs that were found. */
+  readonly corpus: URL
   /** Of the folder with planted bugs. */
   readonly mutants: URL
   /** Of the package: planted bugs are patches of a copy of it. */

@@ -23,10 +23,12 @@ export const Mutant = Schema.Struct({
   replace: Lines,
   /** What is wrong with it, in one sentence. */
   breaks: Schema.String,
-  /** Who has to notice. `scenario`: those that name this bug. */
-  engine: Schema.Literals([...engineNames, "scenario"]),
+  /** Who has to notice. `scenario` and `corpus`: every plan there that names this bug. */
+  engine: Schema.Literals([...engineNames, "scenario", "corpus"]),
   /** Within how many runs. */
   budget: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 })),
+  /** The run that found it last. It is tried first, and counts as if it had come in its turn. */
+  seen: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 }))),
   /** Those that are expected to break; any will do if none is named. */
   invariants: Schema.optionalKey(Schema.Array(Schema.String)),
   /** Invariants that are not looked at. Such a bug has to survive: so these were the ones to notice it. */
@@ -59,6 +61,24 @@ export const readMutants = Effect.fnUntraced(function*({ mutants }: Pick<Place, 
   }
   const twice = all.find(({ id }, index) => all.findIndex((other) => other.id === id) !== index)
   return twice === undefined ? all : yield* new WrongUsage({ message: `two planted bugs are called ${twice.id}` })
+})
+
+/** Writes down which run found each of these, in their files. */
+export const remember = Effect.fnUntraced(function*(
+  { mutants }: Pick<Place, "mutants">,
+  found: ReadonlyArray<{ readonly id: string; readonly found: boolean; readonly runs: number; readonly engine: string }>
+) {
+  const seen = new Map(found.flatMap(({ engine, found, id, runs }) =>
+    found && engine !== "scenario" && engine !== "corpus" ? [[id, runs - 1] as const] : []))
+  yield* Effect.promise(async () => {
+    for (const file of (await readdir(mutants)).filter((name) => name.endsWith(".json"))) {
+      const url = new URL(file, mutants)
+      const entries = JSON.parse(await readFile(url, "utf8")) as Mutant | ReadonlyArray<Mutant>
+      const told = (mutant: Mutant): Mutant => seen.has(mutant.id) ? { ...mutant, seen: seen.get(mutant.id)! } : mutant
+      const after = Array.isArray(entries) ? (entries as ReadonlyArray<Mutant>).map(told) : told(entries as Mutant)
+      await writeFile(url, `${JSON.stringify(after, null, 2)}\n`)
+    }
+  })
 })
 
 /** The source with the bug in it. Null: it is not there to be replaced, or not only once. */

@@ -6,6 +6,7 @@ import { distinct, type Finding, signatureOf, Tally } from "../Campaign.ts"
 import { engine, engineNames, engineWords } from "../Engines.ts"
 import { defaultFolder, promisesOf, writeFailure } from "./Artifacts.ts"
 import { explore } from "./Explore.ts"
+import { duration, positive } from "./Flags.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
 import { baseOf, byPlan, bySeed, commit } from "./Identity.ts"
 import { finish, json, paint, withProgress } from "./Output.ts"
@@ -17,21 +18,6 @@ import { exitCodeOf, lines, type MismatchReport, report, type ViolationReport } 
 const shrinkSeconds = 10
 /** How many mismatches are looked into. */
 const lookedIntoMax = 3
-
-const positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
-
-const duration = Flag.String("for").pipe(
-  Flag.withDescription("How long to go on: 60s, 5m, 500ms"),
-  Flag.filterMap(
-    (text) => {
-      const [, count, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
-      const factor = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit as "ms" | "s" | "m" | "h"]
-      return count === undefined ? Option.none() : Option.some(Duration.millis(Number(count) * factor))
-    },
-    (text) => `"${text}" is no length of time such as 60s, 5m or 500ms`
-  ),
-  Flag.optional
-)
 
 const share = Flag.String("double").pipe(
   Flag.withDescription("The share of runs that are done twice, to see that both are alike"),
@@ -51,7 +37,7 @@ const flags = {
     Flag.withSchema(positive),
     Flag.optional
   ),
-  for: duration,
+  for: duration("How long to go on: 60s, 5m, 500ms").pipe(Flag.optional),
   engine: Flag.Literals("engine", engineNames).pipe(
     Flag.withDescription(engineNames.map((name) => `${name}: ${engineWords[name]}`).join(". ")),
     Flag.withDefault("swarm" as const)
@@ -67,6 +53,11 @@ const flags = {
   ),
   double: share,
   first: Flag.Boolean("first").pipe(Flag.withDescription("End with the first failure"), Flag.withDefault(false)),
+  only: Flag.Int("only").pipe(
+    Flag.withDescription("Make only the run of this number, from 0, and those that it follows from"),
+    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))),
+    Flag.optional
+  ),
   shrink: Flag.Boolean("shrink").pipe(
     Flag.withDescription("Make failures small and write them down; --no-shrink only counts them"),
     Flag.withDefault(true)
@@ -120,6 +111,7 @@ const run = Effect.fnUntraced(function*(place: Place, options: Options) {
     enough: () => performance.now() >= end,
     double: options.double,
     first: options.first,
+    only: Option.getOrNull(options.only),
     blind: options.blind
   }).pipe(
     withProgress(() => progress(tally, elapsed())),
