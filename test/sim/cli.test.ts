@@ -184,6 +184,16 @@ describe("scenario", () => {
   })
 })
 
+describe("corpus", () => {
+  it("holds what was found once, and says so when a plan has gone stale", async () => {
+    const { code, corpus } = await data(["corpus"])
+    assert.strictEqual(code, 3)
+    const verdicts = corpus.map(({ name, verdict }: Record<string, string>) => [name, verdict])
+    assert.deepStrictEqual(verdicts, [["charged-long-ago", "stale"], ["charged-twice", "held"]])
+    assert.strictEqual((await sim(["corpus", "charged-twice"], ["charge"])).code, 1)
+  })
+})
+
 describe("mutants", () => {
   it("finds what was planted, in a copy, and misses it only where nobody looks", async () => {
     const said = await data(["mutants"])
@@ -196,6 +206,19 @@ describe("mutants", () => {
       ["hurries", "swarm", false, "equivalent: no promise says when"]
     ])
     assert.isTrue(said.mutants.every(({ runs }: { runs: number }) => runs > 0))
+  })
+
+  it("looks only at canaries when there is no time, and says at what it did not look", async () => {
+    const said = await data(["mutants", "--for", "1ms", "--seed", "x"])
+    assert.deepStrictEqual(said.mutants.map(({ id }: { id: string }) => id), ["charges-again-blind"])
+    assert.deepStrictEqual([said.code, said.seed, said.unseen], [0, "x", ["charges-again", "charges-again-swept", "hurries"]])
+  })
+
+  it("tells which plan turned red under the bug that it waits for", async () => {
+    const said = await sim(["mutants", "--engine", "scenario"])
+    assert.strictEqual(said.code, 0)
+    assert.match(said.out, /charges-again .* found: charged-by-the-dead breaks charged once/)
+    assert.match(said.out, /1 of 1 planted bugs found, 0 not as they should be/)
   })
 })
 

@@ -1,8 +1,13 @@
-/** Every planted bug can be planted: in a file that is there, at one place, as something else, for somebody to find. */
+/**
+ * Every planted bug can be planted: in a file that is there, at one place, as something else, for somebody to find; and
+ * every plan that is kept has the bug that it is about.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { type Mutant, patched, readMutants } from "../../src/sim/cli/Mutant.ts"
+import { readPlans, shelves } from "../../src/sim/cli/Scenario.ts"
+import { harness } from "../../src/sim/harness.ts"
 import { catalogue } from "../../src/sim/oracles/Oracles.ts"
 import { worldPromises } from "../../src/sim/Verdicts.ts"
 
@@ -47,4 +52,20 @@ describe("planted bugs", () => {
   it("show once what nobody sees when nobody looks", () => {
     assert.isAtLeast(mutants.filter(({ blind }) => blind !== undefined).length, 1)
   })
+})
+
+describe("plans that are kept", () => {
+  const folders = { scenarios: new URL("src/sim/scenarios/", root), corpus: new URL("src/sim/corpus/", root) }
+
+  for (const shelf of shelves) {
+    it(`of the ${shelf} each name the planted bug that turns them red, and what it breaks`, async () => {
+      const plans = await Effect.runPromise(readPlans(folders, shelf, harness))
+      assert.isAtLeast(plans.length, 3)
+      const engine = shelf === "corpus" ? "corpus" : "scenario"
+      const waiting = plans.map(({ breaks, bug, name }) => ({ name, breaks, mutant: mutants.find(({ id }) => id === bug) }))
+      assert.deepStrictEqual(waiting.filter(({ mutant }) => mutant?.engine !== engine).map(({ name }) => name), [])
+      const others = waiting.filter(({ breaks, mutant }) => breaks === undefined || !mutant!.invariants!.includes(breaks))
+      assert.deepStrictEqual(others.map(({ name }) => name), [])
+    })
+  }
 })
