@@ -14,6 +14,7 @@ export interface AnyMachine {
   readonly process: Process | null
   readonly alive: boolean
   abandoned: boolean
+  tended: boolean
   readonly start: () => void
 }
 
@@ -40,6 +41,8 @@ export class Machine<S> implements AnyMachine {
   process: Server<S> | null = null
   /** Nobody restarts what dies here any more. */
   abandoned = false
+  /** Somebody does so whatever happens. */
+  tended = false
   private readonly options: MachineOptions<S>
   private readonly key: Key
 
@@ -80,7 +83,7 @@ export class Machine<S> implements AnyMachine {
   private restartLater(incarnation: number): void {
     const { kernel, leaseMs } = this.options
     const key = this.key.of("restart").of(incarnation)
-    if (this.abandoned || key.of("never").chance(0.05)) return
+    if (this.abandoned || (!this.tended && key.of("never").chance(0.05))) return
     kernel.after(leaseMs * key.logUniform(0.02, 3), `restart ${this.name}`, () => {
       if (!this.abandoned) this.start()
     })

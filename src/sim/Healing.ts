@@ -26,7 +26,9 @@ export const settle = (
   for (const machine of machines) {
     const { process } = machine
     machine.clock.drift(machine.driftPpm)
-    if (!stays.has(machine)) machine.abandoned = true
+    machine.abandoned = !stays.has(machine)
+    // What was told to stop before may end only now.
+    machine.tended = stays.has(machine)
     if (process !== null && !process.dead && process.paused && stays.has(machine) && key.of(machine.name).chance(0.5)) {
       process.resume()
       resumed(process)
