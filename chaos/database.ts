@@ -10,8 +10,10 @@ import { alive } from "../src/adapters/PostgresCluster.ts"
 export interface Database {
   /** Null while it is down. */
   readonly port: () => number | null
-  /** Its URL on a port: that of a proxy, or its own. */
-  readonly urlAt: (port: number) => Redacted.Redacted
+  /** Its URL on a port, that of a proxy, for a role. */
+  readonly urlAt: (port: number, role: string) => Redacted.Redacted
+  /** That of its owner. Roles that are made have the same. */
+  readonly password: () => string
   /** Its own URL, past every proxy. */
   readonly url: () => Redacted.Redacted
   /** Ends it as `pg_ctl stop -m immediate` does. False when it was down already. */
@@ -62,11 +64,13 @@ export const make = Effect.fnUntraced(function*(dataDir: string): Effect.fn.Retu
     )
   }))
 
-  const urlAt = (port: number) => {
+  const urlAt = (port: number, role: string) => {
     const url = new URL(last!.href)
     url.port = String(port)
+    url.username = role
     return Redacted.make(url.href)
   }
+  const password = () => decodeURIComponent(last!.password)
   const url = () => Redacted.make(last!.href)
 
   const operate = (statements: ReadonlyArray<string>) =>
@@ -78,5 +82,5 @@ export const make = Effect.fnUntraced(function*(dataDir: string): Effect.fn.Retu
     )
 
   yield* start
-  return { port: () => running === null ? null : Number(running.url.port), urlAt, url, crash, start, operate }
+  return { port: () => running === null ? null : Number(running.url.port), urlAt, password, url, crash, start, operate }
 })

@@ -18,6 +18,9 @@ export const errorsIn = (name: string, log: string): ReadonlyArray<LoggedError> 
     return [{ message, line: `${name}: ${line}`, isExplained: explained.some((pattern) => pattern.test(message)) }]
   })
 
+/** How often the vectors were not to be had. */
+export const indexErrorsIn = (log: string): number => log.split("The vector index is out of order").length - 1
+
 /** A line of the log. A process that is killed may leave half a line, and one that cannot start says so in plain words. */
 const parsed = (line: string): { readonly level: string; readonly message: unknown } | null => {
   try {

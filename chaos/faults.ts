@@ -1,6 +1,8 @@
 /** Makes what the schedule says go wrong, counts what did, and puts everything right again. */
 import { Effect, Fiber, Schedule } from "effect"
-import type { Cut, Link } from "./link.ts"
+import * as Fs from "node:fs"
+import { indexErrorsIn } from "./errors.ts"
+import type { Link } from "./link.ts"
 import { type Fault, kindOf, type Timed } from "./schedule.ts"
 import type { World } from "./world.ts"
 
@@ -10,11 +12,16 @@ export interface Faults {
   /** Ends every fault that is still going on. */
   readonly heal: Effect.Effect<void>
   /** By kind: how often it was to happen, and how often there was something for it to happen to. */
-  readonly counts: () => Readonly<Record<string, { readonly planned: number; readonly fired: number }>>
+  readonly counts: () => Readonly<Record<string, Count>>
 }
 
-/** Says that a fault has met something. */
-type Hit = Effect.Effect<void>
+export interface Count {
+  readonly planned: number
+  readonly fired: number
+}
+
+/** How long a fault waits for something to happen to: a process that is up, a database that answers. */
+const patience = { tries: 60, everyMs: 100 }
 
 const terminate = (share: number) =>
   `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'indelible%'
@@ -31,56 +38,116 @@ export const make = (world: World): Faults => {
 
   const linkOf = (name: string): Link => links.get(name)!
   const everyLink = (run: (link: Link) => void) => [...links.values()].forEach(run)
+  const dropped = () => [...links.values()].reduce((sum, link) => sum + link.dropped(), 0)
+  const indexErrors = () =>
+    [...members.values()].reduce((sum, { log }) => sum + indexErrorsIn(Fs.readFileSync(log, "utf8")), 0)
   /** One API is spared while the other is down or starting: with nobody to ask, nothing happens that could go wrong. */
   const isLastApi = (name: string) =>
     members.get(name)!.role === "api" &&
     ![...members.values()].some((other) => other.role === "api" && other.name !== name && other.isUp())
-  const during = (hit: Hit, begin: () => unknown, ms: number, end: () => unknown) =>
-    Effect.sync(begin).pipe(Effect.andThen(hit), Effect.andThen(Effect.sleep(ms)), Effect.andThen(Effect.sync(end)))
+  const canBeStruck = (name: string) => members.get(name)!.isUp() && !isLastApi(name)
+  const end = (name: string, signal: "SIGKILL" | "SIGTERM", downMs: number) =>
+    canBeStruck(name) && members.get(name)!.down(signal, downMs)
+
+  /** Tries until there was something to meet. False when there was nothing for too long. */
+  const persist = Effect.fnUntraced(function*(attempt: Effect.Effect<boolean>) {
+    for (let left = patience.tries; left > 0; left--) {
+      if (yield* attempt) return true
+      yield* Effect.sleep(patience.everyMs)
+    }
+    return false
+  })
+  /** Goes on for a while, and has met something if what it does to others was done to somebody meanwhile. */
+  const during = Effect.fnUntraced(function*(
+    ms: number,
+    { begin, done, over }: { readonly begin: () => void; readonly done: () => number; readonly over: () => void }
+  ) {
+    const before = done()
+    begin()
+    yield* Effect.sleep(ms)
+    const met = done() > before
+    over()
+    return met
+  })
   /** An operator's statements, which fail while the database is down: then there is nothing to break. */
   const operate = (...statements: ReadonlyArray<string>) =>
     database.operate(statements).pipe(Effect.catchCause(() => Effect.succeed(null)))
 
-  /** Makes it happen until it is over, and says so once it has met something. A cut is counted by the one who cuts. */
-  const strike = (fault: Fault, hit: Hit): Effect.Effect<unknown> => {
+  /** Makes it happen until it is over. Says whether it has met something; one that waits for its moment calls `hit` then. */
+  const strike = (fault: Fault, hit: () => void): Effect.Effect<boolean> => {
     switch (fault._tag) {
       case "Kill":
+        return persist(Effect.sync(() => end(fault.member, "SIGKILL", fault.downMs)))
       case "Stop":
-        return Effect.suspend(() => {
-          const signal = fault._tag === "Kill" ? "SIGKILL" : "SIGTERM"
-          if (isLastApi(fault.member)) return Effect.void
-          return members.get(fault.member)!.down(signal, fault.downMs) ? hit : Effect.void
+        return persist(Effect.sync(() => end(fault.member, "SIGTERM", fault.downMs)))
+      case "Die":
+        return Effect.sync(() => {
+          // Where it has to live, it is cut off all the same, and dies at the next such moment.
+          const arm = () => linkOf(fault.member).cut(fault.where, 1, () => end(fault.member, "SIGKILL", fault.downMs) ? hit() : arm())
+          arm()
+          return false
         })
       case "Pause":
-        return Effect.suspend(() => {
+        return Effect.gen(function*() {
           const member = members.get(fault.member)!
-          if (isLastApi(fault.member)) return Effect.void
-          return member.signal("SIGSTOP") ? during(hit, () => {}, fault.ms, () => member.signal("SIGCONT")) : Effect.void
+          if (!(yield* persist(Effect.sync(() => canBeStruck(fault.member) && member.signal("SIGSTOP"))))) return false
+          yield* Effect.sleep(fault.ms)
+          member.signal("SIGCONT")
+          return true
         })
       case "Cut":
-        return Effect.sync(() => linkOf(fault.member).cut(fault.where, fault.count))
+        return Effect.sync(() => {
+          linkOf(fault.member).cut(fault.where, fault.count, hit)
+          return false
+        })
       case "Delay": {
-        const link = linkOf(fault.member)
-        return during(hit, () => link.delay(fault.delayMs), fault.ms, () => link.delay(0))
+        const { delay, late } = linkOf(fault.member)
+        return during(fault.ms, { begin: () => delay(fault.delayMs), done: late, over: () => delay(0) })
       }
       case "BlackHole": {
-        const link = linkOf(fault.member)
-        return during(hit, () => link.hold(), fault.ms, () => link.release(fault.end))
+        const { hold, late, release } = linkOf(fault.member)
+        return during(fault.ms, { begin: hold, done: late, over: () => release(fault.end) })
       }
-      case "Deafen":
-        return during(hit, () => everyLink((link) => link.deafen(true)), fault.ms, () => everyLink((link) => link.deafen(false)))
+      case "Overtake": {
+        const { hold, late, release } = linkOf(fault.member)
+        const begin = () => {
+          hold()
+          provider.mood("hang")
+        }
+        const over = () => {
+          release("deliver")
+          provider.mood("by-seed")
+        }
+        return during(fault.ms, { begin, done: late, over })
+      }
+      case "Deafen": {
+        const deafen = (deaf: boolean) => everyLink((link) => link.deafen(deaf))
+        return during(fault.ms, { begin: () => deafen(true), done: dropped, over: () => deafen(false) })
+      }
       case "Terminate":
-        return Effect.flatMap(operate(terminate(fault.share)), (rows) => rows !== null && rows.length > 0 ? hit : Effect.void)
+        return persist(Effect.map(operate(terminate(fault.share)), (rows) => rows !== null && rows.length > 0))
       case "Crash":
-        return Effect.uninterruptible(Effect.flatMap(database.crash, (was) =>
-          was ? hit.pipe(Effect.andThen(Effect.sleep(fault.downMs)), Effect.andThen(database.start)) : Effect.void))
+        return Effect.uninterruptible(Effect.gen(function*() {
+          if (!(yield* persist(database.crash))) return false
+          yield* Effect.sleep(fault.downMs)
+          yield* database.start
+          return true
+        }))
       case "Provider":
-        return during(hit, () => provider.mood(fault.mood), fault.ms, () => provider.mood("by-seed"))
+        return during(fault.ms, {
+          begin: () => provider.mood(fault.mood),
+          done: provider.byMood,
+          over: () => provider.mood("by-seed")
+        })
       case "IndexDown":
-        return Effect.flatMap(operate("set lock_timeout = '1s'", away), (done) =>
-          done === null ? Effect.void : during(hit, () => {}, fault.ms, () => {}).pipe(Effect.andThen(putBack)))
+        return Effect.gen(function*() {
+          if (!(yield* persist(Effect.map(operate("set lock_timeout = '1s'", away), (rows) => rows !== null)))) return false
+          const met = yield* during(fault.ms, { begin: () => {}, done: indexErrors, over: () => {} })
+          yield* putBack
+          return met
+        })
       case "TopUp":
-        return Effect.flatMap(world.topUp(fault.credits, `top-up-${++topUps}`), (done) => done ? hit : Effect.void)
+        return persist(world.topUp(fault.credits, `top-up-${++topUps}`))
     }
   }
 
@@ -95,10 +162,10 @@ export const make = (world: World): Faults => {
       yield* Effect.sleep(Math.max(0, atMs - (performance.now() - begun)))
       const count = counts[kindOf(fault)] ??= { planned: 0, fired: 0 }
       count.planned++
-      const hit = Effect.sync(() => {
+      const hit = () => {
         count.fired++
-      })
-      const fiber = yield* Effect.forkDetach(Effect.asVoid(strike(fault, hit)))
+      }
+      const fiber = yield* Effect.forkDetach(Effect.map(strike(fault, hit), (met) => met ? hit() : undefined))
       going.add(fiber)
       fiber.addObserver(() => going.delete(fiber))
     }
@@ -113,18 +180,5 @@ export const make = (world: World): Faults => {
     yield* putBack
   })
 
-  return { run, heal, counts: () => withCuts(counts, links) }
-}
-
-/** Adds what the proxies cut, by the kind of process. */
-const withCuts = (counts: ReturnType<Faults["counts"]>, links: World["links"]): ReturnType<Faults["counts"]> => {
-  const all: Record<string, { planned: number; fired: number }> = {}
-  for (const [kind, { fired, planned }] of Object.entries(counts)) all[kind] = { planned, fired }
-  for (const [name, { cuts }] of links) {
-    for (const where of Object.keys(cuts) as Array<Cut>) {
-      const kind = `${name.replace(/-?\d+$/, "")} cut ${where}`
-      if (kind in all) all[kind]!.fired += cuts[where]
-    }
-  }
-  return all
+  return { run, heal, counts: () => counts }
 }

@@ -11,8 +11,8 @@ export type Cut = "before-commit" | "after-commit" | "reply"
 
 export interface Link {
   readonly port: number
-  /** Cuts the next `count` connections that come to this point. */
-  readonly cut: (where: Cut, count: number) => void
+  /** Cuts the next `count` connections that come to this point, and says so each time, just before. */
+  readonly cut: (where: Cut, count: number, fired?: () => void) => void
   /** How many connections were cut at each point so far. */
   readonly cuts: Readonly<Record<Cut, number>>
   /** Everything takes this much longer, in milliseconds. */
@@ -21,6 +21,8 @@ export interface Link {
   readonly hold: () => void
   /** What was held is delivered late, or every connection breaks. */
   readonly release: (how: "deliver" | "break") => void
+  /** How many messages came late or were held so far. */
+  readonly late: () => number
   /** Whether notifications are dropped. */
   readonly deafen: (deaf: boolean) => void
   /** How many notifications were dropped. */
@@ -30,9 +32,11 @@ export interface Link {
 
 /** What the connections of a link are subject to. */
 interface State {
-  readonly armed: Record<Cut, number>
+  /** For each cut to come, whom to tell. */
+  readonly armed: Record<Cut, Array<() => void>>
   readonly cuts: Record<Cut, number>
   delayMs: number
+  late: number
   held: boolean
   deaf: boolean
   dropped: number
@@ -47,9 +51,10 @@ export const open = (upstream: () => number | null): Effect.Effect<Link, never, 
 
 const listen = async (upstream: () => number | null) => {
   const state: State = {
-    armed: { "before-commit": 0, "after-commit": 0, reply: 0 },
+    armed: { "before-commit": [], "after-commit": [], reply: [] },
     cuts: { "before-commit": 0, "after-commit": 0, reply: 0 },
     delayMs: 0,
+    late: 0,
     held: false,
     deaf: false,
     dropped: 0
@@ -74,14 +79,15 @@ const listen = async (upstream: () => number | null) => {
   const link: Link = {
     port,
     cuts: state.cuts,
-    cut: (where, count) => void (state.armed[where] += count),
+    cut: (where, count, fired = () => {}) => void state.armed[where].push(...Array.from({ length: count }, () => fired)),
     delay: (ms) => void (state.delayMs = ms),
     hold: () => void (state.held = true),
     release,
+    late: () => state.late,
     deafen: (deaf) => void (state.deaf = deaf),
     dropped: () => state.dropped,
     heal: () => {
-      state.armed["before-commit"] = state.armed["after-commit"] = state.armed.reply = 0
+      for (const armed of Object.values(state.armed)) armed.length = 0
       state.delayMs = 0
       state.deaf = false
       release("break")
@@ -127,8 +133,6 @@ class Pair {
     server.on("close", () => this.end())
   }
 
-
-
   flow(): void {
     this.up.flow()
     this.down.flow()
@@ -169,9 +173,10 @@ class Pair {
   }
 
   private fire(where: Cut): boolean {
-    if (this.state.armed[where] === 0) return false
-    this.state.armed[where]--
+    const fired = this.state.armed[where].shift()
+    if (fired === undefined) return false
     this.state.cuts[where]++
+    fired()
     this.break()
     return true
   }
@@ -218,6 +223,7 @@ class Flow {
   }
 
   private later(bytes: Buffer | null): void {
+    if (bytes !== null) this.state.late++
     this.waiting.push({ bytes, at: performance.now() + this.state.delayMs })
     if (this.timer === undefined) this.flow()
   }

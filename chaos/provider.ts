@@ -9,6 +9,8 @@ export type Mood = "by-seed" | "honest" | "hang" | "down" | "limited"
 export interface Provider {
   readonly baseUrl: string
   readonly mood: (mood: Mood) => void
+  /** How many requests fared as a mood would have it, and not as by the seed. */
+  readonly byMood: () => number
   /** What it did to requests, by name. */
   readonly did: () => Readonly<Record<string, number>>
 }
@@ -27,6 +29,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
   const did: Record<string, number> = {}
   const calls = new Map<string, number>()
   let mood: Mood = "by-seed"
+  let byMood = 0
 
   const late = (ms: number, behaviour: FakeOpenAi.Behaviour): FakeOpenAi.Behaviour => (response, received) => {
     const timer = setTimeout(() => response.destroyed || behaviour(response, received), ms)
@@ -88,6 +91,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
       : mood === "honest"
       ? "prompt"
       : named(embeds ? embeddingOdds : odds, chance.unit())
+    if (mood !== "by-seed") byMood++
     did[name] = (did[name] ?? 0) + 1
     return behaviours[name]!(call, chance.of("time").unit())
   }
@@ -95,6 +99,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
   return {
     baseUrl: fake.baseUrl,
     mood: (next) => void (mood = next),
+    byMood: () => byMood,
     did: () => did
   }
 })

@@ -25,6 +25,10 @@ export const inWords = (outcome: Outcome, again: string): string =>
       "Clients were told what cannot be",
       outcome.breaches.map(({ about, detail, rule, workspace }) => `${rule}  ${workspace}  ${about}  ${detail}`)
     ),
+    section(
+      "Processes wrote what was not theirs to write",
+      outcome.trespasses.map(({ about, detail, rule, workspace }) => `${rule}  ${workspace}  ${about}  ${detail}`)
+    ),
     section("Processes that misbehaved", outcome.mishaps),
     section("Errors in the logs that no fault explains", outcome.defects),
     section("Texts of clients in logs", outcome.leaks),

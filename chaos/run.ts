@@ -7,7 +7,9 @@ import * as Ended from "./ended.ts"
 import * as Faults from "./faults.ts"
 import { errorsIn } from "./errors.ts"
 import { breaches } from "./history/check.ts"
+import { journalBreaches } from "./history/entry.ts"
 import type { Breach, Told } from "./history/told.ts"
+import * as Journal from "./journal.ts"
 import type { Place } from "./place.ts"
 import * as Quiescence from "./quiescence.ts"
 import { schedule } from "./schedule.ts"
@@ -17,12 +19,14 @@ export interface Asked {
   readonly seed: string
   readonly forMs: number
   readonly clients: number
+  /** How long the service may take to come to rest after the last fault, in milliseconds. */
+  readonly restMs: number
   /** Is told what the run is about to do. */
   readonly say: (line: string) => Effect.Effect<void>
 }
 
 export interface Outcome {
-  readonly faults: Readonly<Record<string, { readonly planned: number; readonly fired: number }>>
+  readonly faults: Readonly<Record<string, Faults.Count>>
   readonly provider: Readonly<Record<string, number>>
   /** Requests by what they were told. */
   readonly told: Readonly<Record<string, number>>
@@ -37,6 +41,8 @@ export interface Outcome {
   readonly unrest: ReadonlyArray<Quiescence.Unrest> | "no answer"
   readonly audit: Ended.Audited
   readonly breaches: ReadonlyArray<Breach>
+  /** What a process wrote of an operation that was not its own. */
+  readonly trespasses: ReadonlyArray<Breach>
   /** Processes that ended by themselves, or did not end when they were asked to. */
   readonly mishaps: ReadonlyArray<string>
   /** Files in which a text was found that is a client's own. */
@@ -48,9 +54,8 @@ export interface Outcome {
   readonly holds: boolean
 }
 
-/** How long the service may take to start, and to come to rest after the last fault. */
+/** How long the service may take to start, in milliseconds. */
 const startWithin = 60_000
-const restWithin = 150_000
 
 export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effect.fn.Return<Outcome, never, Scope.Scope> {
   const { clients, forMs, say, seed } = asked
@@ -75,20 +80,22 @@ export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effe
   yield* say("healing, and waiting for rest")
   yield* faults.heal
   const healed = performance.now()
-  const unrest = yield* Quiescence.reached(world, restWithin)
+  const unrest = yield* Quiescence.reached(world, asked.restMs)
   const restMs = performance.now() - healed
   yield* Quiescence.readAll(world, history)
 
   yield* say("auditing")
   const audit = yield* Ended.audit(world.database.url())
   const ended = yield* Ended.read(world.database.url())
-  Fs.writeFileSync(Path.join(place.path, "history.json"), JSON.stringify({ history, ended }, null, 1))
+  const journal = yield* Journal.read(world.database)
+  Fs.writeFileSync(Path.join(place.path, "history.json"), JSON.stringify({ history, ended, journal }, null, 1))
   const members = [...world.members.values()]
   const logged = members.flatMap(({ log, name }) => errorsIn(name, Fs.readFileSync(log, "utf8")))
   const found = {
     unrest,
     audit,
     breaches: breaches(history, ended),
+    trespasses: journalBreaches(journal),
     mishaps: members.flatMap(({ isUp, mishaps, name }) => isUp() ? mishaps : [...mishaps, `${name} did not come up again`]),
     leaks: members.filter(({ log }) => Fs.readFileSync(log, "utf8").includes(canary)).map(({ name }) => `${name}.log`),
     defects: logged.filter(({ isExplained }) => !isExplained).map(({ line }) => line)
@@ -105,7 +112,7 @@ export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effe
     restMs,
     errors: tally(logged.filter(({ isExplained }) => isExplained).map(({ message }) => message)),
     holds: audit.code === 0 &&
-      [unrest, found.breaches, found.mishaps, found.leaks, found.defects].every(({ length }) => length === 0)
+      [unrest, found.breaches, found.trespasses, found.mishaps, found.leaks, found.defects].every(({ length }) => length === 0)
   }
 })
 

@@ -7,10 +7,14 @@ export type Fault =
   | { readonly _tag: "Kill" | "Stop"; readonly member: string; readonly downMs: number }
   /** SIGSTOP, and SIGCONT: for a worker, past its lease. */
   | { readonly _tag: "Pause"; readonly member: string; readonly ms: number }
+  /** SIGKILL at the very moment of a commit, which never arrives or stands, and a start after a while. */
+  | { readonly _tag: "Die"; readonly member: string; readonly where: "before-commit" | "after-commit"; readonly downMs: number }
   /** The next connections of a process are cut where it hurts. */
   | { readonly _tag: "Cut"; readonly member: string; readonly where: Cut; readonly count: number }
   | { readonly _tag: "Delay"; readonly member: string; readonly delayMs: number; readonly ms: number }
   | { readonly _tag: "BlackHole"; readonly member: string; readonly ms: number; readonly end: "deliver" | "break" }
+  /** Nothing of a worker passes until others have taken over what it had, and then all of it arrives; the model is slow. */
+  | { readonly _tag: "Overtake"; readonly member: string; readonly ms: number }
   /** No notification reaches anybody. */
   | { readonly _tag: "Deafen"; readonly ms: number }
   /** `pg_terminate_backend` for a share of all sessions. */
@@ -40,6 +44,8 @@ export const kindOf = (fault: Fault): string => {
   switch (fault._tag) {
     case "Cut":
       return `${role}cut ${fault.where}`
+    case "Die":
+      return `${role}dies ${fault.where}`
     case "BlackHole":
       return `${role}black hole, then ${fault.end}`
     case "Provider":
@@ -61,6 +67,11 @@ const deck: ReadonlyArray<Draw> = [
     (key, { workers }) => ({ _tag, member: oneOf(key, workers), downMs: key.of("down").between(0, 2_000) }),
     (key, { apis }) => ({ _tag, member: oneOf(key, apis), downMs: key.of("down").between(0, 1_000) })
   ]),
+  ...(["before-commit", "after-commit"] as const).flatMap((where): ReadonlyArray<Draw> => [
+    (key, { workers }) => ({ _tag: "Die", member: oneOf(key, workers), where, downMs: key.of("down").between(0, 2_000) }),
+    (key, { apis }) => ({ _tag: "Die", member: oneOf(key, apis), where, downMs: key.of("down").between(0, 1_000) })
+  ]),
+  (key, { leaseMs, workers }) => ({ _tag: "Overtake", member: oneOf(key, workers), ms: leaseMs + key.of("ms").between(1_500, 3_000) }),
   (key, { leaseMs, workers }) => ({ _tag: "Pause", member: oneOf(key, workers), ms: leaseMs + key.of("ms").between(300, 2_500) }),
   (key, { apis }) => ({ _tag: "Pause", member: oneOf(key, apis), ms: key.of("ms").between(300, 2_500) }),
   ...(["before-commit", "after-commit"] as const).flatMap((where): ReadonlyArray<Draw> => [
@@ -84,7 +95,7 @@ const deck: ReadonlyArray<Draw> = [
     mood,
     ms: key.of("ms").between(500, 3_000)
   })),
-  (key) => ({ _tag: "IndexDown", ms: key.of("ms").between(500, 3_000) }),
+  (key) => ({ _tag: "IndexDown", ms: key.of("ms").between(1_000, 3_000) }),
   (key) => ({ _tag: "TopUp", credits: key.of("credits").between(5, 60) })
 ]
 
@@ -94,15 +105,14 @@ export const kinds = deck.length
 /** The first fault comes after this long, so that there is something to break. */
 const calmMs = 800
 
-/** Every card once before any card again, with gaps of a third to five thirds of `gapMs`. */
-export const schedule = (seed: string, forMs: number, cast: Cast, gapMs = 1_500): ReadonlyArray<Timed> => {
+/** Every card once before any card again, one in each `gapMs`: so that all of them come in `kinds` gaps, whatever the seed. */
+export const schedule = (seed: string, forMs: number, cast: Cast, gapMs = 1_400): ReadonlyArray<Timed> => {
   const timed: Array<Timed> = []
-  let atMs = calmMs
-  for (let index = 0; atMs < forMs; index++) {
+  for (let index = 0;; index++) {
     const key = root(seed).of("fault").of(index)
     const round = root(seed).of("deck").of(Math.floor(index / deck.length)).shuffled(deck)
-    timed.push({ atMs: Math.round(atMs), fault: round[index % deck.length]!(key, cast) })
-    atMs += gapMs * (1 / 3 + key.of("gap").unit() * (4 / 3))
+    const atMs = Math.round(calmMs + gapMs * (index + 0.9 * key.of("gap").unit()))
+    if (atMs >= forMs) return timed
+    timed.push({ atMs, fault: round[index % deck.length]!(key, cast) })
   }
-  return timed
 }

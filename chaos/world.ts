@@ -10,6 +10,7 @@ import * as PgMigrations from "../src/adapters/PgMigrations.ts"
 import { storage } from "../src/storage.ts"
 import { Redacted } from "effect"
 import * as Database from "./database.ts"
+import * as Journal from "./journal.ts"
 import * as Link from "./link.ts"
 import * as Member from "./member.ts"
 import type { Place } from "./place.ts"
@@ -68,6 +69,7 @@ export const make = Effect.fnUntraced(function*(seed: string, place: Place): Eff
   const database = yield* Database.make(place.path)
   const provider = yield* Provider.serve({ seed, leaseMs })
   yield* Effect.orDie(PgMigrations.run(PgDatabase.session(database.url(), "chaos")))
+  yield* Journal.install(database, [...apis, ...workers])
   const config = yield* Effect.orDie(Configuration.load({}))
   const onDatabase = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Ledger>) =>
     Effect.scoped(Effect.suspend(() => effect.pipe(Effect.provide(storage(config, database.url())))))
@@ -90,7 +92,7 @@ export const make = Effect.fnUntraced(function*(seed: string, place: Place): Eff
     links.set(name, link)
     const env = {
       ...settings,
-      DATABASE_URL: Redacted.value(database.urlAt(link.port)),
+      DATABASE_URL: Redacted.value(database.urlAt(link.port, name)),
       OPENAI_BASE_URL: provider.baseUrl,
       INDELIBLE_API_KEY: `chaos-${"0".repeat(20)}`
     }

@@ -77,6 +77,7 @@ const history: ReadonlyArray<Told> = [
   told(120, look("e3"), event("e3", "failed", { failure: "invalid_output", usage: refunded })),
   told(130, again, ack("e3")),
   told(140, look("e3"), event("e3", "running", { usage: { reserved: 4, charged: 0, refunded: 2 } })),
+  told(145, { _tag: "Cancel", eventId: "e3" }, unknown),
   told(150, poor, refused(402, "insufficient_credit")),
   told(160, lost, unknown),
   told(170, look("nobody"), refused(404, "not_found")),
@@ -153,6 +154,9 @@ const broken: ReadonlyArray<readonly [rule: string, told: ReadonlyArray<Told>, e
   ["the-end-is-what-was-seen", [...history, told(300, look("e9"), event("e9", "running"))], ended],
   ["the-end-is-what-was-seen", history.filter(({ asked }) => asked !== again), withEnd("e3", { state: "succeeded" })],
   ["versions-go-forward", [...history, told(300, { _tag: "Memory", memoryId: "m2" }, { _tag: "Memory", id: "m2", version: 1 })], ended],
+  ["cancelled-because-asked", history.filter(({ asked }) => asked._tag !== "Cancel"), ended],
+  ["cancelled-because-asked", [...history, told(300, look("e5"), event("e5", "failed", { failure: "cancelled", usage: refunded }))], ended],
+  ["nothing-is-forgotten-early", history, withEnd("e3", { failure: "input_expired" })],
   ["balances-add-up", [...history, told(300, { _tag: "Usage" }, usage(1, 0, 0, 20))], ended],
   ["balances-add-up", [...history, told(300, { _tag: "Usage" }, usage(15, 0, 5, 20))], ended]
 ]

@@ -41,7 +41,7 @@ describe("npm run chaos", () => {
       assert.strictEqual(code, 0, all)
       const outcome = JSON.parse(stdout)
       assert.isTrue(outcome.holds)
-      assert.deepInclude(outcome, { unrest: [], breaches: [], mishaps: [], leaks: [], defects: [] })
+      assert.deepInclude(outcome, { unrest: [], breaches: [], trespasses: [], mishaps: [], leaks: [], defects: [] })
       assert.strictEqual(outcome.audit.code, 0)
       assert.strictEqual(outcome.again, "npm run chaos -- --seed short --for 8s --clients 4")
       const fired = Object.values<{ fired: number }>(outcome.faults).filter(({ fired }) => fired > 0)
