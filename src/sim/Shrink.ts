@@ -2,8 +2,10 @@
  * The smallest run that still breaks the same invariant: fewer faults, fewer deviations from first come, first served,
  * a smaller world. Every step is a run; what does not break is not taken.
  */
+import { fewer } from "./DeltaDebugging.ts"
 import { faultsAt } from "./Engines.ts"
 import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
+import { type Key, root } from "./Keyed.ts"
 import { explicit } from "./Plan.ts"
 import type { Keep, Run, Simulate, Spec } from "./Run.ts"
 import type { Deviation } from "./Schedule.ts"
@@ -42,13 +44,14 @@ export const shrink = (failing: Spec, invariant: string, options: ShrinkOptions)
   }
   search.take({ ...search.spec, deviations: [] })
   search.take({ ...search.spec, faults: [] })
+  // First of all, because smaller worlds are quicker.
+  elsewhere(search, original)
   for (let before = Infinity; search.size < before && !search.over;) {
     before = search.size
-    // First of all, because smaller worlds are quicker.
     smallerShape(search)
     fewerKinds(search)
-    fewerFaults(search, coarse)
     elsewhere(search, original)
+    fewerFaults(search, coarse)
     fewerFaults(search)
     fewerLives(search)
     fewerDeviations(search)
@@ -69,6 +72,8 @@ const everyKind = Object.keys(faultKinds) as ReadonlyArray<FaultKind>
 /** The best so far, and how much more may be tried. */
 class Search {
   runs = 0
+  /** How many other seeds were looked at. */
+  looks = 0
   private readonly options: ShrinkOptions
   private readonly invariant: string
   private best: { readonly spec: Spec; readonly run: Run } | null = null
@@ -168,21 +173,21 @@ const fewerKinds = (search: Search) => {
   }
 }
 
-/** How many other seeds are tried. */
-const seedsMax = 30
+/** How many other seeds are tried in each round: a run of so small a world takes a tenth of the time. */
+const seedsMax = 120
 
 /**
  * A failure that hangs on the timing of many faults does not get smaller by leaving out some of them. So this looks for
- * it elsewhere: in smaller worlds of other seeds, where only such faults happen, and more rarely.
+ * it elsewhere: in small worlds of other seeds, where only such faults happen, some of them often.
  */
-const elsewhere = (search: Search, { shape: { rates }, spec: { blind, engine, seed } }: Run) => {
-  for (let index = 0; index < seedsMax && search.faults.length > movedMax; index++) {
-    const kinds = new Set(search.faults.map(({ kind }) => kind))
-    const left = Object.entries(rates).filter(([kind]) => kinds.has(kind as FaultKind))
-    const rarer = Object.fromEntries(left.map(([kind, rate]) => [kind, rate / 3 ** (index % 3)]))
-    const { shape } = search.run
-    const operations = Math.ceil(shape.operations / (1 + index % 2))
-    const drawn = { seed: `${seed}~${index}`, engine, shape: { ...shape, operations, rates: rarer } }
+const elsewhere = (search: Search, { shape: { chaosMs }, spec: { blind, engine, seed } }: Run) => {
+  for (let tried = 0; tried < seedsMax && search.faults.length > movedMax; tried++) {
+    const index = search.looks++
+    const key = root(seed).of("elsewhere").of(index)
+    const kinds = [...new Set(search.faults.map(({ kind }) => kind))].filter((kind) => key.of(kind).chance(0.6))
+    const rates = Object.fromEntries(kinds.map((kind) => [kind, key.of("rate").of(kind).logUniform(0.01, 0.3)]))
+    const shape = { ...smallWorld(search.run.shape, key.of("size")), chaosMs, rates }
+    const drawn = { seed: `${seed}~${index}`, engine, shape }
     const run = search.look(blind === undefined ? drawn : { ...drawn, blind })
     if (run === null || run.fired.length >= search.faults.length) continue
     if (search.take(explicit(run))) {
@@ -193,6 +198,16 @@ const elsewhere = (search: Search, { shape: { rates }, spec: { blind, engine, se
   }
 }
 
+/** No larger than this one, mostly much smaller. */
+const smallWorld = (shape: Shape, key: Key): Shape => ({
+  ...shape,
+  operations: Math.min(shape.operations, key.of("operations").choose([1, 1, 1, 2])!),
+  workers: Math.min(shape.workers, key.of("workers").between(1, 3)),
+  apis: Math.min(shape.apis, key.of("apis").between(1, 2)),
+  lanes: Math.min(shape.lanes, key.of("lanes").between(1, 2)),
+  workspaces: 1
+})
+
 /** In so many parts at most: quick, and enough to look elsewhere. */
 const coarse = 8
 
@@ -201,32 +216,6 @@ const fewerFaults = (search: Search, partsMax = Infinity) =>
 
 const fewerDeviations = (search: Search) =>
   fewer(() => search.deviations, (deviations) => search.take({ ...search.spec, deviations }))
-
-/**
- * Delta debugging: leaves out halves, then quarters, then eighths, until no single one can be left out. `items` are
- * those of the best so far, which may be fewer than were asked for.
- */
-export const fewer = <A>(
-  items: () => ReadonlyArray<A>,
-  take: (some: ReadonlyArray<A>) => boolean,
-  partsMax = Infinity
-): void => {
-  let parts = 2
-  while (items().length > 0) {
-    const all = items()
-    parts = Math.min(parts, all.length)
-    let found = false
-    // The last ones first: what comes before them stays as it was.
-    for (let part = parts - 1; part >= 0 && !found; part--) {
-      const begin = Math.floor(part * all.length / parts)
-      const end = Math.floor((part + 1) * all.length / parts)
-      found = take([...all.slice(0, begin), ...all.slice(end)])
-    }
-    if (found) parts = Math.max(2, parts - 1)
-    else if (parts === all.length || 2 * parts > partsMax) return
-    else parts *= 2
-  }
-}
 
 /**
  * A fault of a later incarnation holds on to the crashes that led there, and one after a repetition to what made it
@@ -295,11 +284,16 @@ const sample = <A>(items: ReadonlyArray<A>, max: number): ReadonlyArray<A> =>
 /** What can be made smaller, and how small. */
 const least = { operations: 1, workers: 1, apis: 1, workspaces: 1, lanes: 1, chaosMs: 1_000 } as const
 
+/** Where it is enough to know about how small: a part of it. */
+const precision = { operations: 0, workers: 0, apis: 0, workspaces: 0, lanes: 0, chaosMs: 0.1 } as const
+
 const smallerShape = (search: Search) => {
   for (const name of Object.keys(least) as ReadonlyArray<keyof typeof least>) {
     let low: number = least[name]
     while (low < search.run.shape[name]) {
-      const middle = Math.floor((low + search.run.shape[name]) / 2)
+      const high = search.run.shape[name]
+      if (high - low < high * precision[name]) break
+      const middle = Math.floor((low + high) / 2)
       const shape: Shape = { ...search.run.shape, [name]: middle }
       if (!search.take({ ...search.spec, shape })) low = middle + 1
     }

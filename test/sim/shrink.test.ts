@@ -1,9 +1,10 @@
 /** Whatever a swarm finds comes out as the few things that it takes, and repeats from them alone. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import { fewer } from "../../src/sim/DeltaDebugging.ts"
 import * as Plan from "../../src/sim/Plan.ts"
 import type { Simulate, Spec } from "../../src/sim/Run.ts"
-import { fewer, shrink, withoutLife } from "../../src/sim/Shrink.ts"
+import { shrink, withoutLife } from "../../src/sim/Shrink.ts"
 import { type Bug, toy } from "./toy.ts"
 
 const everything = {
