@@ -1,5 +1,5 @@
 /** What befalls machines, and the world as a whole, from time to time. A port's troubles are the port's. */
-import type { SimDatabase } from "./database/SimDatabase.ts"
+import type { Database } from "./Database.ts"
 import type { FaultKind, Point } from "./Faults.ts"
 import type { AnyMachine } from "./Fleet.ts"
 import type { Kernel } from "./Kernel.ts"
@@ -13,7 +13,7 @@ export interface MisfortunesOptions {
   readonly kernel: Kernel
   readonly strikes: Strikes
   readonly leaseMs: number
-  readonly database: Pick<SimDatabase, "down">
+  readonly database: Pick<Database, "down">
   readonly queue: SimQueue
   readonly retention: Retention
   /** A process that stood still goes on. */

@@ -4,7 +4,7 @@ import type { Violation } from "../domain/Invariant.ts"
 import type { OperationRef } from "../domain/Ids.ts"
 import { Backlog } from "./Backlog.ts"
 import type { Commit } from "./Commit.ts"
-import type { SimDatabase } from "./database/SimDatabase.ts"
+import type { Database } from "./Database.ts"
 import type { Fault } from "./Faults.ts"
 import type { Kernel } from "./Kernel.ts"
 import { Oracles } from "./oracles/Oracles.ts"
@@ -17,7 +17,7 @@ import { canary } from "./Workload.ts"
 
 export interface ObserversOptions {
   readonly kernel: Kernel
-  readonly database: SimDatabase
+  readonly database: Database
   readonly settings: SimSettings
   readonly blind: ReadonlyArray<string>
   /** The operation that a question to the model is about, as far as it is accepted. */

@@ -1,9 +1,10 @@
 /** Whoever runs the service: makes workspaces and their keys, grants credit, revokes a key. Nothing goes wrong with him. */
-import { type Context, Effect, type Redacted } from "effect"
+import { Effect, type Redacted } from "effect"
 import type { ApiKeyId, WorkspaceId } from "../domain/Ids.ts"
 import { untilKnown } from "../services/Again.ts"
 import { ApiKeys, KeyScope } from "../services/ApiKeys.ts"
 import { Ledger } from "../services/Ledger.ts"
+import type { Database } from "./Database.ts"
 import type { Kernel } from "./Kernel.ts"
 import { spawn } from "./Process.ts"
 
@@ -20,12 +21,12 @@ export interface Tenant {
 
 export class Operator {
   private readonly kernel: Kernel
-  private readonly ports: Context.Context<ApiKeys | Ledger>
+  private readonly database: Pick<Database, "provide">
   private readonly failed: (why: string) => void
 
-  constructor(kernel: Kernel, ports: Context.Context<ApiKeys | Ledger>, failed: (why: string) => void) {
+  constructor(kernel: Kernel, database: Pick<Database, "provide">, failed: (why: string) => void) {
     this.kernel = kernel
-    this.ports = ports
+    this.database = database
     this.failed = failed
   }
 
@@ -78,8 +79,7 @@ export class Operator {
   }
 
   private work<E>(effect: Effect.Effect<unknown, E, ApiKeys | Ledger>, then: () => void = () => {}): void {
-    const main = effect.pipe(
-      Effect.provideContext(this.ports),
+    const main = this.database.provide(effect).pipe(
       Effect.matchCause({ onFailure: () => this.failed("the operator could not do his work"), onSuccess: then })
     )
     spawn(this.kernel, { name: operatorName, main: () => main })

@@ -4,7 +4,7 @@ import * as Programs from "../services/Programs.ts"
 import { type ExtractionRequest, Provider } from "../services/Provider.ts"
 import { Queue } from "../services/Queue.ts"
 import { Settings } from "../services/Settings.ts"
-import { SimDatabase } from "./database/SimDatabase.ts"
+import type { Database, OpenDatabase } from "./Database.ts"
 import { type AnyMachine, type FleetListener, Machine } from "./Fleet.ts"
 import { HostClock } from "./HostClock.ts"
 import type { Kernel } from "./Kernel.ts"
@@ -17,6 +17,7 @@ import type { SimSettings } from "./SimSettings.ts"
 import type { Strikes } from "./Strikes.ts"
 
 export interface ServiceOptions {
+  readonly open: OpenDatabase
   readonly kernel: Kernel
   readonly strikes: Strikes
   readonly shape: Shape
@@ -28,22 +29,18 @@ export interface ServiceOptions {
   readonly notified: (payload: string) => void
 }
 
-/** What programs need of the world around them. */
-type Ports = ReturnType<SimDatabase["ports"]> extends Context.Context<infer P> ? P | Queue | Provider : never
-
 export class Service {
-  readonly database: SimDatabase
+  readonly database: Database
   readonly queue: SimQueue
   readonly provider: SimProvider
-  readonly ports: Context.Context<Ports>
   readonly apis: ReadonlyArray<Machine<ApiServices>>
   readonly workers: ReadonlyArray<Machine<never>>
 
-  constructor({ answered, asked, kernel, listener, notified, over, settings, shape, strikes }: ServiceOptions) {
+  constructor({ answered, asked, kernel, listener, notified, open, over, settings, shape, strikes }: ServiceOptions) {
     const { leaseMs, providerMs } = shape
     const offsetMs = kernel.key.of("database clock").between(-60_000, 60_000)
     const clock = new HostClock(kernel, { name: "database", offsetMs })
-    this.database = new SimDatabase({ kernel, strikes, dimension, clock })
+    this.database = open({ kernel, strikes, dimension, clock })
     this.queue = new SimQueue({ kernel, strikes, overhear: notified })
     this.provider = new SimProvider({
       kernel,
@@ -56,11 +53,11 @@ export class Service {
       answered,
       over
     })
-    this.ports = this.database.ports().pipe(
-      Context.add(Queue, this.queue.port),
-      Context.add(Provider, this.provider.port)
+    const others = Context.make(Queue, this.queue.port).pipe(
+      Context.add(Provider, this.provider.port),
+      Context.add(Settings, settings)
     )
-    const below = Layer.succeedContext(Context.add(this.ports, Settings, settings))
+    const below = this.database.ports(others)
     const common = { kernel, leaseMs, listener }
     this.apis = names("api", shape.apis).map((name) =>
       new Machine<ApiServices>({ ...common, name, layer: () => Layer.provideMerge(Programs.api, below) }))

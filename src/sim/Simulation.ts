@@ -1,7 +1,9 @@
 /** From a spec to its run: deterministic, synchronous, and alone in its thread. */
 import type { Operation } from "../domain/Operation.ts"
 import { commitWords } from "./CommitWords.ts"
+import type { OpenDatabase } from "./Database.ts"
 import * as Faults from "./Faults.ts"
+import { inMemory } from "./InMemory.ts"
 import { root } from "./Keyed.ts"
 import type { Run, Simulate, Spec } from "./Run.ts"
 import * as Schedule from "./Schedule.ts"
@@ -9,7 +11,10 @@ import { drawShape } from "./Shape.ts"
 import { keeping, type Recorder } from "./Trace.ts"
 import { World } from "./World.ts"
 
-export const simulate: Simulate = (spec, keep = {}) => {
+export const simulate: Simulate = (spec, keep) => simulateOn(inMemory)(spec, keep)
+
+/** The same on a database of another make. */
+export const simulateOn = (open: OpenDatabase): Simulate => (spec, keep = {}) => {
   const key = root(spec.seed)
   const shape = { ...drawShape(key, spec.engine), ...spec.shape }
   const planned = spec.faults === undefined ? null : Faults.planned(spec.faults)
@@ -18,6 +23,7 @@ export const simulate: Simulate = (spec, keep = {}) => {
   const schedule = replay ?? scheduleOf(spec)
   const trace = keeping()
   const world = new World({
+    open,
     seed: spec.seed,
     shape,
     schedule: keep.deviations === true ? Schedule.recording(schedule, deviations) : schedule,

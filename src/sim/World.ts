@@ -7,9 +7,11 @@ import { keyHash } from "../domain/Command.ts"
 import type { OperationRef } from "../domain/Ids.ts"
 import type { ExtractionRequest } from "../services/Provider.ts"
 import { Client } from "./Client.ts"
+import type { OpenDatabase } from "./Database.ts"
 import type { Fault, FaultKind, Faults } from "./Faults.ts"
 import { Gate } from "./Gate.ts"
 import * as Healing from "./Healing.ts"
+import { inMemory } from "./InMemory.ts"
 import { Kernel, type KernelOptions } from "./Kernel.ts"
 import type { Key } from "./Keyed.ts"
 import { Misfortunes } from "./Misfortunes.ts"
@@ -28,6 +30,8 @@ export interface WorldOptions extends Pick<KernelOptions, "seed" | "recorder"> {
   readonly faults: Faults
   readonly keepOccasions: boolean
   readonly blind: ReadonlyArray<string>
+  /** The simulated one, unless given. */
+  readonly open?: OpenDatabase
 }
 
 /** More than anybody needs. */
@@ -59,7 +63,7 @@ export class World {
   private quietLooks = 0
   private over = false
 
-  constructor({ blind, faults, keepOccasions, recorder, schedule, seed, shape }: WorldOptions) {
+  constructor({ blind, faults, keepOccasions, open = inMemory, recorder, schedule, seed, shape }: WorldOptions) {
     const budget = shape.budget === 0 ? Infinity : shape.budget
     const kernel = this.kernel = new Kernel({
       seed,
@@ -79,7 +83,7 @@ export class World {
       listen: (fault) => this.struck(fault),
       spares: (actor) => actor.startsWith(operatorName)
     })
-    this.service = this.makeService()
+    this.service = this.makeService(open)
     this.observers = new Observers({
       kernel,
       blind,
@@ -89,7 +93,7 @@ export class World {
     })
     this.tenants = Array.from({ length: shape.workspaces }, (_, number) =>
       ({ workspaceId: workspaceOf(number), secret: null, keyId: null, grants: 0 }))
-    this.operator = new Operator(kernel, this.service.ports, (why) => this.observers.broke(operatorName, why))
+    this.operator = new Operator(kernel, this.service.database, (why) => this.observers.broke(operatorName, why))
     this.gate = this.makeGate()
     this.misfortunes = this.makeMisfortunes()
   }
@@ -180,9 +184,10 @@ export class World {
     return row === undefined ? null : { workspaceId, id: row.operationId }
   }
 
-  private makeService(): Service {
+  private makeService(open: OpenDatabase): Service {
     const { kernel, settings, shape, striker } = this
     return new Service({
+      open,
       kernel,
       strikes: striker,
       shape,

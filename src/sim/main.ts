@@ -3,6 +3,7 @@ import { runMain } from "./cli/Cli.ts"
 
 runMain({
   module: new URL("harness.ts", import.meta.url),
+  stores: { pglite: new URL("sql/harness.ts", import.meta.url) },
   scenarios: new URL("scenarios/", import.meta.url),
   corpus: new URL("corpus/", import.meta.url),
   mutants: new URL("../../test/mutants/", import.meta.url),

@@ -9,6 +9,7 @@ import { load, type Place } from "./Harness.ts"
 import { finish, json, paint, withProgress } from "./Output.ts"
 import { table } from "./Report.ts"
 import { readPlans } from "./Scenario.ts"
+import { storeNames, storeWords } from "./Store.ts"
 
 export const explainCommand = (place: Place) =>
   Command.make("explain", { json }, ({ json }) => explain(place, json)).pipe(
@@ -29,8 +30,10 @@ const explain = Effect.fnUntraced(function*(place: Place, asJson: boolean) {
   const told = (plans: ReadonlyArray<Plan>) => plans.map(({ bug, comment, name }) => ({ name, comment, bug: bug ?? null }))
   const scenarios = told(yield* readPlans(place, "scenarios", { ...harness, invariants, quotas }))
   const corpus = told(yield* readPlans(place, "corpus", { ...harness, invariants, quotas }))
-  yield* finish(asJson, { faults: faultKinds, invariants, quotas, engines: engineWords, scenarios, corpus, exitCodes }, [
+  yield* finish(asJson, { faults: faultKinds, invariants, quotas, engines: engineWords, stores: storeWords, scenarios, corpus, exitCodes }, [
     ...table("engines", engineNames.map((name) => [name, engineWords[name]])),
+    "",
+    ...table("stores", storeNames.map((name) => [name, storeWords[name]])),
     "",
     ...table("faults", Object.entries(faultKinds)),
     "",

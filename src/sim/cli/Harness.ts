@@ -12,6 +12,10 @@ export interface Harness {
 export interface Place {
   /** Of the module that exports `harness`. */
   readonly module: URL
+  /** Of the modules that export it on another store, by the names of these. */
+  readonly stores?: { readonly [name: string]: URL }
+  /** What `module` runs on, if it is none of the usual. */
+  readonly store?: string
   /** Of the folder with scenario files. */
   readonly scenarios: URL
   /** Of the folder with plans of bugs that were found. */

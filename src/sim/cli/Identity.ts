@@ -18,14 +18,16 @@ export const commit = ({ root }: Pick<Place, "root">): string | null => {
 export const baseOf = (commit: string | null): string => commit?.replace("+changes", "") ?? "indelible"
 
 /** The line that repeats what a seed does. Null where the seed does not say everything. */
-export const bySeed = ({ command }: Pick<Place, "command">, spec: Spec, verb = "replay"): string | null => {
+export const bySeed = ({ command, store }: Pick<Place, "command" | "store">, spec: Spec, verb = "replay"): string | null => {
   const { deviations, engine, faults, seed, shape } = spec
   if (faults !== undefined || deviations !== undefined || shape !== undefined) return null
-  return `${command} ${verb} --seed ${quoted(seed)} --engine ${engine}`
+  return `${command} ${verb} --seed ${quoted(seed)} --engine ${engine}${on(store)}`
 }
 
-export const byPlan = ({ command }: Pick<Place, "command">, file: string): string =>
-  `${command} replay --plan ${quoted(file)}`
+export const byPlan = ({ command, store }: Pick<Place, "command" | "store">, file: string): string =>
+  `${command} replay --plan ${quoted(file)}${on(store)}`
+
+const on = (store: string | undefined): string => store === undefined ? "" : ` --store ${store}`
 
 /** As one word of a shell. */
 export const quoted = (word: string): string =>

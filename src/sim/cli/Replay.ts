@@ -12,6 +12,7 @@ import { finish, json, paint, withProgress, WrongUsage } from "./Output.ts"
 import * as Pool from "./Pool.ts"
 import { exitCodes, partingOf, partingWords, readPlan, repeated } from "./Repeat.ts"
 import { plural } from "./Report.ts"
+import { onStore, store } from "./Store.ts"
 
 const seed = Flag.String("seed").pipe(Flag.withDescription("A seed, as a failure prints it"), Flag.optional)
 const plan = Flag.String("plan").pipe(Flag.withDescription("A plan file"), Flag.optional)
@@ -20,7 +21,7 @@ const engine = Flag.Literals("engine", ["swarm", "pct"] as const).pipe(
   Flag.optional
 )
 
-const source = { seed, plan, engine }
+const source = { seed, plan, engine, store }
 type Source = Command.Command.Config.Infer<typeof source>
 
 export const replayCommand = (place: Place) =>
@@ -71,12 +72,13 @@ const wanted = Effect.fnUntraced(function*(place: Place, harness: Harness, { eng
 const engineIn = (seed: string): "swarm" | "pct" =>
   engineNames.find((name) => seed.split("/").includes(name)) === "pct" ? "pct" : "swarm"
 
-const replay = Effect.fnUntraced(function*(place: Place, options: Source & {
+const replay = Effect.fnUntraced(function*(usual: Place, options: Source & {
   readonly trace: boolean
   readonly html: Option.Option<string>
   readonly json: boolean
 }) {
-  const harness = yield* Effect.promise(() => load(place.module))
+  const place = yield* onStore(usual, options.store)
+  const harness = yield* Effect.promise(() => load(usual.module))
   const { judged, repeat, spec } = yield* wanted(place, harness, options)
   const pool = yield* Pool.make(place.module, 2)
   const isTraced = options.trace || Option.isSome(options.html)
@@ -105,13 +107,14 @@ export const factsOf = (run: Run) => {
   return { seed, engine, traceHash: hash, violations, steps, virtualMs, fired, unused, reached, outcomes, shape }
 }
 
-const shrink = Effect.fnUntraced(function*(place: Place, options: Source & {
+const shrink = Effect.fnUntraced(function*(usual: Place, options: Source & {
   readonly invariant: Option.Option<string>
   readonly seconds: number
   readonly out: string
   readonly json: boolean
 }) {
-  const harness = yield* Effect.promise(() => load(place.module))
+  const place = yield* onStore(usual, options.store)
+  const harness = yield* Effect.promise(() => load(usual.module))
   const { repeat, spec } = yield* wanted(place, harness, options)
   const pool = yield* Pool.make(place.module, 1)
   const thread = pool.threads[0]!

@@ -13,6 +13,7 @@ import { finish, json, paint, withProgress } from "./Output.ts"
 import * as Pool from "./Pool.ts"
 import { partingOf } from "./Repeat.ts"
 import { exitCodeOf, lines, type MismatchReport, report, type ViolationReport } from "./Report.ts"
+import { onStore, quotasOn, store } from "./Store.ts"
 
 /** How long the search for a smaller failure may take. */
 const shrinkSeconds = 10
@@ -42,6 +43,7 @@ const flags = {
     Flag.withDescription(engineNames.map((name) => `${name}: ${engineWords[name]}`).join(". ")),
     Flag.withDefault("swarm" as const)
   ),
+  store,
   workers: Flag.Int("workers").pipe(
     Flag.withDescription("How many threads simulate; as many as there are cores, unless given"),
     Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_024 }))),
@@ -80,8 +82,9 @@ export const runCommand = (place: Place) =>
     Command.withDescription("Simulate many runs on all cores")
   )
 
-const run = Effect.fnUntraced(function*(place: Place, options: Options) {
-  const harness = yield* Effect.promise(() => load(place.module))
+const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
+  const place = yield* onStore(usual, options.store)
+  const harness = quotasOn(yield* Effect.promise(() => load(usual.module)), options.store)
   const pool = yield* Pool.make(place.module, options.workers)
   const found = commit(place)
   const base = Option.getOrElse(options.seedBase, () => baseOf(found))
