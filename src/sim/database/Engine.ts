@@ -7,7 +7,7 @@ import type { Entry, Kernel } from "../Kernel.ts"
 import {
   cancelled, connectionLost, DatabaseError, deadlockDetected, inFailedTransaction, lockTimeout
 } from "./DatabaseError.ts"
-import { circle, leave, type Wait } from "./Lock.ts"
+import { behind, circle, leave, type Wait } from "./Lock.ts"
 import type { Steps, Tx } from "./Tx.ts"
 
 /** What one statement does. It happens at one instant, but for its waits. */
@@ -48,6 +48,12 @@ export class Engine {
   /** Whether some transaction waits for another. */
   get blocked(): boolean {
     return Array.from(this.open.keys()).some(({ wait }) => wait !== null)
+  }
+
+  /** Everybody who waits, and for whom: those who have what is wanted, and those who wanted it before. */
+  get waits(): ReadonlyArray<{ readonly by: Tx; readonly behind: ReadonlyArray<Tx> }> {
+    return Array.from(this.open.keys()).flatMap((by) =>
+      by.wait === null ? [] : [{ by, behind: behind(by.wait) as ReadonlyArray<Tx> }])
   }
 
   /** A transaction that stays open between its statements. */
@@ -192,6 +198,8 @@ export class Engine {
   private release(tx: Tx): void {
     for (const lock of tx.locks) lock.release(tx, this.woken)
     tx.locks.length = 0
+    // Whoever waited for the first of those who share something waits for the next now.
+    for (const { wait } of this.open.keys()) if (wait !== null && wait.mode === "exclusive") this.breakCircle(wait)
     if (tx.followers.length > 0) this.woken.push(...tx.followers.splice(0))
   }
 

@@ -34,10 +34,12 @@ export class Lock {
     return true
   }
 
-  /** Stands in line. It is taken when the wait is over. */
+  /** Stands in line. It is taken when the wait is over. Whoever shares it already goes before those who do not. */
   queue(by: Holder, mode: Mode = "exclusive"): Wait {
     const wait = new Wait(by, this, mode)
-    ;(this.line ??= []).push(wait)
+    const line = this.line ??= []
+    const place = this.shares(by) ? line.findIndex((one) => !this.shares(one.by)) : -1
+    line.splice(place < 0 ? line.length : place, 0, wait)
     return wait
   }
 
@@ -57,12 +59,21 @@ export class Lock {
     this.grant(granted)
   }
 
-  /** Everybody that this wait is for: those who have it, and those who want it and came before. Nobody once it is over. */
+  /**
+   * Everybody that this wait is for: who has it, or the first of those who share it, for they are waited for one by one;
+   * and those who came before and want it, unless both would share it. Nobody once it is over.
+   */
   blockers(wait: Wait): ReadonlyArray<Holder> {
     const place = this.line?.indexOf(wait) ?? -1
     if (place < 0) return []
-    const ahead = this.line!.slice(0, place).map(({ by }) => by)
-    return [...(this.holder === null ? [] : [this.holder]), ...this.sharers ?? [], ...ahead].filter((one) => one !== wait.by)
+    const inTheWay = ({ mode }: Wait) => mode === "exclusive" || wait.mode === "exclusive"
+    const ahead = this.line!.slice(0, place).filter(inTheWay).map(({ by }) => by)
+    const first = this.sharers?.find((one) => one !== wait.by) ?? null
+    return [this.holder, first, ...ahead].filter((one) => one !== null && one !== wait.by) as ReadonlyArray<Holder>
+  }
+
+  private shares(by: Holder): boolean {
+    return this.sharers?.includes(by) ?? false
   }
 
   private grant(granted: Array<Wait>): void {
@@ -101,11 +112,14 @@ export const leave = (wait: Wait, granted: Array<Wait>): void => {
   if (place >= 0) wait.on.followers.splice(place, 1)
 }
 
+/** Everybody whose end a wait is for. */
+export const behind = (wait: Wait): ReadonlyArray<Holder> => wait.on instanceof Lock ? wait.on.blockers(wait) : [wait.on]
+
 /** The waits that form a circle with this one, this one first; null when there is none. */
 export const circle = (start: Wait): ReadonlyArray<Wait> | null => {
   const seen = new Set<Holder>()
   const from = (wait: Wait): ReadonlyArray<Wait> | null => {
-    for (const blocker of wait.on instanceof Lock ? wait.on.blockers(wait) : [wait.on]) {
+    for (const blocker of behind(wait)) {
       if (blocker === start.by) return [wait]
       if (blocker.wait === null || seen.has(blocker)) continue
       seen.add(blocker)

@@ -5,7 +5,8 @@
 import { refKey, type WorkspaceId } from "../../domain/Ids.ts"
 import type { Change, TableName } from "../Commit.ts"
 import { foreignKeyViolation, uniqueViolation } from "./DatabaseError.ts"
-import { follow, Lock } from "./Lock.ts"
+import type { Index } from "./Index.ts"
+import { follow, Lock, type Mode } from "./Lock.ts"
 import type { Steps, Tx } from "./Tx.ts"
 
 /** The place of one row, by its primary key. */
@@ -16,6 +17,10 @@ export class Slot<Row extends object> extends Lock {
   /** Who has changed it and has not ended, and what it is for him: null when he deleted it. */
   writer: Tx | null = null
   pending: Row | null = null
+  /** Deleted, or never there after all, and that is committed. */
+  gone = false
+  /** The writer has deleted the row and put another in its place: whoever waits for the row waits for one that goes. */
+  replaced = false
   /** The statement of the writer that changed it last. */
   statement = 0
 
@@ -23,6 +28,11 @@ export class Slot<Row extends object> extends Lock {
     super()
     this.table = table
     this.key = key
+  }
+
+  /** A row that is gone keeps nobody waiting, and nobody has it. */
+  override take(by: Tx, mode?: Mode): boolean {
+    return this.gone || super.take(by, mode)
   }
 
   /** The row as this transaction sees it. */
@@ -35,51 +45,6 @@ export class Slot<Row extends object> extends Lock {
     return this.writer === tx && this.statement === tx.statement
   }
 }
-
-/** Which rows have something in common. Null: the row is not in this index. */
-export class Index<Row extends object> {
-  readonly name: string
-  readonly keyOf: (row: Row) => string | null
-  private readonly slots = new Map<string, Array<Slot<Row>>>()
-
-  constructor(name: string, keyOf: (row: Row) => string | null) {
-    this.name = name
-    this.keyOf = keyOf
-  }
-
-  /** The slots whose row has this key, or will have it if a transaction commits, or has it unless one commits. */
-  at(key: string): ReadonlyArray<Slot<Row>> {
-    return this.slots.get(key) ?? none
-  }
-
-  /** The rows with this key that a transaction sees. */
-  rows(tx: Tx, key: string): ReadonlyArray<Row> {
-    const rows: Array<Row> = []
-    for (const slot of this.at(key)) {
-      const row = slot.seen(tx)
-      if (row !== null && this.keyOf(row) === key) rows.push(row)
-    }
-    return rows
-  }
-
-  keys(): IterableIterator<string> {
-    return this.slots.keys()
-  }
-
-  add(slot: Slot<Row>, key: string): void {
-    const slots = this.slots.get(key)
-    if (slots === undefined) this.slots.set(key, [slot])
-    else slots.push(slot)
-  }
-
-  remove(slot: Slot<Row>, key: string): void {
-    const slots = this.slots.get(key)!
-    if (slots.length === 1) this.slots.delete(key)
-    else slots.splice(slots.indexOf(slot), 1)
-  }
-}
-
-const none: ReadonlyArray<never> = []
 
 /** A foreign key: the row with this primary key must exist when the statement ends. Null: nothing is referred to. */
 export interface Reference<Row> {
@@ -115,7 +80,7 @@ export class Table<Row extends object> {
     this.keyOf = keyOf
     this.primary = `${name}_pkey`
     this.unique = unique
-    this.indexes = [...unique, ...indexes]
+    this.indexes = indexes
     this.references = references
     this.check = check
   }
@@ -123,13 +88,10 @@ export class Table<Row extends object> {
   /** A row that is there from the beginning. */
   begin(row: Row): void {
     const slot = new Slot(this, this.keyOf(row))
+    for (const index of [...this.unique, ...this.indexes]) index.enter(slot, row)
     slot.committed = row
     this.slots.set(slot.key, slot)
     this.committed.set(slot.key, row)
-    for (const index of this.indexes) {
-      const key = index.keyOf(row)
-      if (key !== null) index.add(slot, key)
-    }
   }
 
   /** The row with this primary key as a transaction sees it. */
@@ -139,70 +101,61 @@ export class Table<Row extends object> {
 
   /** Inserts a row, once nobody in flight has anything of it that must be unique. */
   *insert(tx: Tx, row: Row): Steps<Slot<Row>> {
-    while (true) {
-      const rival = this.rival(tx, row, null)
-      if (rival === null) return this.place(tx, row)
-      const { constraint, slot } = rival
-      if (slot.writer === null || slot.writer === tx) throw uniqueViolation(constraint)
-      yield follow(tx, slot.writer)
-    }
+    yield* this.await(tx, this.primary, () => this.holder(tx, row))
+    const slot = this.place(tx, row)
+    yield* this.enterUnique(tx, slot, row)
+    return slot
   }
 
-  /** The same, but null if what it must have alone is taken: anything of it, or what `arbiter` keeps. */
+  /**
+   * The same, but null if what it must have alone is taken: anything of it, or what `arbiter` keeps. That is looked at
+   * first; a row that is on its way into the table is there for whoever wants the same.
+   */
   *insertUnlessTaken(tx: Tx, row: Row, arbiter: string | null = null): Steps<Slot<Row> | null> {
+    const isArbiter = (name: string) => arbiter === null || name === arbiter
+    const arbiters = this.unique.filter(({ name }) => isArbiter(name))
     while (true) {
-      const rival = this.rival(tx, row, null)
-      if (rival === null) return this.place(tx, row)
-      const { constraint, slot: { writer } } = rival
-      if (writer !== null && writer !== tx) {
-        yield follow(tx, writer)
+      let rival = isArbiter(this.primary) ? this.holder(tx, row) : null
+      for (const index of arbiters) rival ??= holderIn(index, tx, row, null)
+      if (rival !== null) {
+        if (rival.writer === null || rival.writer === tx) return null
+        yield follow(tx, rival.writer)
         continue
       }
-      if (arbiter === null || constraint === arbiter) return null
-      throw uniqueViolation(constraint)
+      if (!isArbiter(this.primary)) yield* this.await(tx, this.primary, () => this.holder(tx, row))
+      // While it waited, somebody may have taken what decides.
+      if (arbiters.some((index) => holderIn(index, tx, row, null) !== null)) continue
+      const slot = this.place(tx, row)
+      for (const index of arbiters) index.enter(slot, row)
+      yield* this.enterUnique(tx, slot, row)
+      return slot
     }
   }
 
   /** Updates a row that this transaction has locked, once nobody in flight has what it must have alone. */
   *update(tx: Tx, slot: Slot<Row>, row: Row): Steps<void> {
-    while (true) {
-      const rival = this.rival(tx, row, slot)
-      if (rival === null) return this.set(tx, slot, row)
-      const { constraint, slot: { writer } } = rival
-      if (writer === null || writer === tx) throw uniqueViolation(constraint)
-      yield follow(tx, writer)
-    }
+    this.write(tx, slot, row)
+    yield* this.enterUnique(tx, slot, row)
   }
 
   /** Updates, or deletes with null, a row that this transaction has locked, and nothing in it that must be unique. */
   set(tx: Tx, slot: Slot<Row>, row: Row | null): void {
-    const before = slot.seen(tx)
-    this.check(before, row)
-    if (slot.writer === null) {
-      slot.writer = tx
-      tx.writes.push(slot as unknown as Slot<object>)
-    } else this.unindex(slot, before, slot.committed)
-    slot.pending = row
-    slot.statement = tx.statement
-    if (row === null) return
-    for (const index of this.indexes) {
-      const key = index.keyOf(row)
-      if (key !== null && (slot.committed === null || index.keyOf(slot.committed) !== key)) index.add(slot, key)
-    }
+    this.write(tx, slot, row)
+    if (row !== null) for (const index of this.unique) index.enter(slot, row)
   }
 
   /** What a transaction has made of a row becomes what everybody sees. */
   commit(slot: Slot<Row>): Change | null {
-    const before = slot.committed
-    const after = slot.pending
-    this.unindex(slot, before, after)
-    slot.writer = null
-    slot.committed = after
-    slot.pending = null
+    const { committed: before, pending: after, replaced } = slot
+    const stays = replaced ? null : after
+    this.unindex(slot, before, stays)
+    if (replaced) this.unindex(slot, after, null)
+    this.settle(slot, stays)
     if (after === null) {
       this.slots.delete(slot.key)
       this.committed.delete(slot.key)
     } else this.committed.set(slot.key, after)
+    if (replaced && after !== null) this.begin(after)
     if (before === null && after === null) return null
     return { table: this.name, key: slot.key, before, after } as unknown as Change
   }
@@ -210,8 +163,7 @@ export class Table<Row extends object> {
   /** Nothing has happened. */
   rollBack(slot: Slot<Row>): void {
     this.unindex(slot, slot.pending, slot.committed)
-    slot.writer = null
-    slot.pending = null
+    this.settle(slot, slot.committed)
     if (slot.committed === null) this.slots.delete(slot.key)
   }
 
@@ -230,35 +182,69 @@ export class Table<Row extends object> {
     let slot = this.slots.get(key)
     if (slot === undefined) this.slots.set(key, slot = new Slot(this, key))
     slot.take(tx)
-    this.set(tx, slot, row)
+    slot.replaced ||= slot.committed !== null
+    this.write(tx, slot, row)
     if (this.references.length > 0) tx.inserted.push(slot as unknown as Slot<object>)
     return slot
   }
 
-  /** Somebody who has, or may come to have, what this row must have alone. */
-  private rival(tx: Tx, row: Row, self: Slot<Row> | null) {
-    if (self === null) {
-      const slot = this.slots.get(this.keyOf(row))
-      if (slot !== undefined && mayBe(slot, tx, always)) return { slot, constraint: this.primary }
-    }
+  /** What a row is to be is there, but for what it must have alone. */
+  private write(tx: Tx, slot: Slot<Row>, row: Row | null): void {
+    const before = slot.seen(tx)
+    this.check(before, row)
+    if (slot.writer === null) {
+      slot.writer = tx
+      tx.writes.push(slot as unknown as Slot<object>)
+    } else this.unindex(slot, before, slot.committed)
+    slot.pending = row
+    slot.statement = tx.statement
+    if (row !== null) for (const index of this.indexes) index.enter(slot, row)
+  }
+
+  /** Enters one unique index after the other, each once nobody in flight is in the way. */
+  private *enterUnique(tx: Tx, slot: Slot<Row>, row: Row): Steps<void> {
     for (const index of this.unique) {
-      const key = index.keyOf(row)
-      if (key === null) continue
-      for (const slot of index.at(key)) {
-        if (slot !== self && mayBe(slot, tx, (row) => index.keyOf(row) === key)) return { slot, constraint: index.name }
-      }
+      yield* this.await(tx, index.name, () => holderIn(index, tx, row, slot))
+      index.enter(slot, row)
     }
-    return null
+  }
+
+  /** Waits until nobody has, or may come to have, what a row must have alone. */
+  private *await(tx: Tx, constraint: string, find: () => Slot<Row> | null): Steps<void> {
+    for (let slot = find(); slot !== null; slot = find()) {
+      if (slot.writer === null || slot.writer === tx) throw uniqueViolation(constraint)
+      yield follow(tx, slot.writer)
+    }
+  }
+
+  /** Who has, or may come to have, the primary key of this row. */
+  private holder(tx: Tx, row: Row): Slot<Row> | null {
+    const slot = this.slots.get(this.keyOf(row))
+    return slot !== undefined && mayBe(slot, tx, always) ? slot : null
+  }
+
+  /** Nobody is changing it any more. */
+  private settle(slot: Slot<Row>, row: Row | null): void {
+    slot.writer = null
+    slot.committed = row
+    slot.gone = row === null
+    slot.pending = null
+    slot.replaced = false
   }
 
   /** Takes a row out of every index that does not hold it for `stays`. */
   private unindex(slot: Slot<Row>, row: Row | null, stays: Row | null): void {
     if (row === null || row === stays) return
-    for (const index of this.indexes) {
-      const key = index.keyOf(row)
-      if (key !== null && (stays === null || index.keyOf(stays) !== key)) index.remove(slot, key)
-    }
+    for (const index of this.unique) index.leave(slot, row, stays)
+    for (const index of this.indexes) index.leave(slot, row, stays)
   }
+}
+
+/** Who has, or may come to have, the key that this row has in a unique index. */
+const holderIn = <Row extends object>(index: Index<Row>, tx: Tx, row: Row, self: Slot<Row> | null): Slot<Row> | null => {
+  const key = index.keyOf(row)
+  if (key === null) return null
+  return index.at(key).find((slot) => slot !== self && mayBe(slot, tx, (row) => index.keyOf(row) === key)) ?? null
 }
 
 const always = () => true

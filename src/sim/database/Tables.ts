@@ -3,7 +3,8 @@ import { refKey } from "../../domain/Ids.ts"
 import { isTerminal } from "../../domain/Operation.ts"
 import type { Committed, Rows, TableName } from "../Commit.ts"
 import * as Constraints from "./Constraints.ts"
-import { Index, Table } from "./Table.ts"
+import { Index } from "./Index.ts"
+import { Table } from "./Table.ts"
 
 interface OfWorkspace {
   readonly workspaceId: string

@@ -1,0 +1,18 @@
+/** Sequences that once differed, or that show what has to be compared: they are compared on every run. */
+import { Effect, Schema } from "effect"
+import { readdir, readFile } from "node:fs/promises"
+import * as Path from "node:path"
+import { fileURLToPath } from "node:url"
+import { Sequence } from "./sequence.ts"
+
+const folder = fileURLToPath(new URL("kept/", import.meta.url))
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Sequence))
+
+export const read = (path: string) => Effect.flatMap(Effect.promise(() => readFile(path, "utf8")), (text) => decode(text))
+
+/** All of the folder, by name. */
+export const readKept = Effect.gen(function*() {
+  const files = yield* Effect.promise(() => readdir(folder))
+  return yield* Effect.forEach(files.filter((name) => name.endsWith(".json")).toSorted(), (name) => read(Path.join(folder, name)))
+})

@@ -1,0 +1,137 @@
+/** The simulated database and Postgres come to the same, and an error in the model is noticed and made small. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { PgClient } from "@effect/sql-pg"
+import { execFile } from "node:child_process"
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Campaign from "../../differential/campaign.ts"
+import { generate } from "../../differential/generate.ts"
+import { readKept } from "../../differential/kept.ts"
+import { counterexample } from "../../differential/words.ts"
+import { patched } from "../../src/sim/cli/Mutant.ts"
+import { PgTest } from "../postgres.ts"
+
+/** What a comparison has to have met, or its silence proves nothing. */
+const met = [
+  "waits", "two wait", "answers after a wait", "do skip", "do times", "error 23503 things_home_fkey", "error 23505 things_code",
+  "error 23505 things_pkey", "error 25P02", "error 40P01", "error 55P03", "error 57014"
+]
+
+describe("the simulated database", () => {
+  it.effect("comes to the same as Postgres in 2,000 sequences and in those that were kept", () =>
+    Effect.gen(function*() {
+      const { url } = yield* PgTest
+      const kept = yield* readKept
+      const outcome = yield* Campaign.run({ url, seed: "test", sequences: 2_000, kept, lanes: 3, most: 1 })
+      assert.deepStrictEqual(outcome.found.map(({ difference }) => counterexample(difference)), [])
+      assert.strictEqual(outcome.sequences, 2_000)
+      assert.isAbove(outcome.kept, 3)
+      assert.deepStrictEqual(met.filter((name) => !((outcome.counts[name] ?? 0) > 0)), [])
+    }).pipe(Effect.provide(PgTest.empty)), 300_000)
+
+  it.effect("knows no constraint that is looked at later than its statement, as the schema has none", () =>
+    Effect.gen(function*() {
+      const sql = yield* PgClient.PgClient
+      const rows = yield* sql<{ readonly n: number }>`
+        select count(*) filter (where not condeferrable)::int4 as n from pg_constraint union all
+        select count(*) filter (where condeferrable)::int4 from pg_constraint`
+      assert.isAbove(rows[0]!.n, 20)
+      assert.strictEqual(rows[1]!.n, 0)
+    }).pipe(Effect.provide(Layer.fresh(PgTest.layer))))
+
+  it("is given the same sequence by the same seed", () => {
+    assert.deepStrictEqual(generate("one", 7), generate("one", 7))
+    assert.notDeepEqual(generate("one", 7).steps, generate("two", 7).steps)
+  })
+})
+
+interface Planted {
+  readonly id: string
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+/** Errors of a model that are easily made. */
+const errors: ReadonlyArray<Planted> = [
+  {
+    id: "a row that somebody has locked is waited for, not skipped",
+    file: "differential/model.ts",
+    find: "        return takeFree(tx, wanted, act.limit).map(({ id }) => id)",
+    replace: "        for (const slot of wanted.slice(0, act.limit)) yield* tx.lock(slot)\n" +
+      "        return wanted.slice(0, act.limit).map(({ key }) => key)"
+  },
+  {
+    id: "a row is not looked at again after a wait",
+    file: "differential/model.ts",
+    find: "      if (row !== null && isLow(row)) found",
+    replace: "      if (row !== null) found"
+  },
+  {
+    id: "an insert in flight is nobody's business",
+    file: "src/sim/database/Table.ts",
+    find: "        yield follow(tx, rival.writer)\n        continue",
+    replace: "        return null"
+  },
+  {
+    id: "a circle is nobody's fault: all in it fail",
+    file: "src/sim/database/Engine.ts",
+    find: "      if (first.by.wait === first && circle(first) !== null) this.interrupt(first.by as Tx, deadlockDetected)",
+    replace: "      for (const { by } of waits) if (by.wait !== null) this.interrupt(by as Tx, deadlockDetected)"
+  },
+  {
+    id: "a rollback undoes nothing",
+    file: "src/sim/database/Table.ts",
+    find: "    this.settle(slot, slot.committed)\n",
+    replace: "    this.settle(slot, slot.pending)\n"
+  },
+  {
+    id: "now() is the time of the statement",
+    file: "src/sim/database/Tx.ts",
+    find: "    this.statementAt = now\n    this.sentAt = sentAt\n    this.key = key\n    this.statement++",
+    replace: "    ;(this as { startedAt: number }).startedAt = this.statementAt = now\n    this.key = key\n    this.statement++"
+  }
+]
+
+describe("an error in the model is noticed, and made small:", () => {
+  const root = fileURLToPath(new URL("../../", import.meta.url))
+
+  for (const error of errors) {
+    it.effect(error.id, () =>
+      Effect.gen(function*() {
+        const { url } = yield* PgTest
+        const folder = yield* copied(root, error)
+        const found = yield* differences(folder, Redacted.value(url))
+        assert.strictEqual(found.length, 1)
+        assert.isAtMost(found[0]!.difference.sequence.steps.length, 5)
+      }).pipe(Effect.provide(PgTest.empty)), 300_000)
+  }
+})
+
+const copied = (root: string, error: Planted) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const folder = await mkdtemp(join(tmpdir(), "indelible-planted-"))
+      for (const name of ["src", "differential", "package.json"]) await cp(join(root, name), join(folder, name), { recursive: true })
+      await symlink(join(root, "node_modules"), join(folder, "node_modules"), "dir")
+      const source = patched(await readFile(join(folder, error.file), "utf8"), error)
+      if (source === null) throw new Error(`${error.file} has changed: "${error.id}" cannot be planted`)
+      await writeFile(join(folder, error.file), source)
+      return folder
+    }),
+    (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+  )
+
+/** What the command of a copy finds. It says so by its exit code, too. */
+const differences = (folder: string, url: string) =>
+  Effect.callback<Campaign.Outcome["found"]>((resume) => {
+    const args = ["differential/main.ts", "--database-url", url, "--sequences", "3000", "--seed", "planted", "--most", "1",
+      "--lanes", "1", "--json"]
+    execFile(process.execPath, args, { cwd: folder, maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      if (error?.code !== 1) return resume(Effect.die(new Error(`exit code ${error?.code ?? 0}: ${stderr}`)))
+      resume(Effect.succeed((JSON.parse(stdout) as Campaign.Outcome).found))
+    })
+  })
