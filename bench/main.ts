@@ -1,6 +1,6 @@
 /**
  * Measures the service beside graphile-worker and pg-boss, in one run on one durable Postgres: `npm run bench`, with the
- * names of benches for some of them (accept, drain, wake, claims), and `-- --quick` for a smoke test.
+ * names of benches for some of them (accept, drain, wake, claims, sim), and `-- --quick` for a smoke test.
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Logger, References } from "effect"
@@ -9,10 +9,11 @@ import * as Claims from "./claims.ts"
 import * as Drain from "./drain.ts"
 import * as Report from "./report.ts"
 import * as Server from "./server.ts"
+import * as Sim from "./sim.ts"
 import { full, quick, type Sample, type Scale, type Trial } from "./trial.ts"
 import * as Wake from "./wake.ts"
 
-const benches = { accept: Accept.bench, drain: Drain.bench, wake: Wake.bench, claims: Claims.bench }
+const benches = { accept: Accept.bench, drain: Drain.bench, wake: Wake.bench, claims: Claims.bench, sim: Sim.bench }
 type Name = keyof typeof benches
 
 const args = process.argv.slice(2)

@@ -29,6 +29,10 @@ export interface Scale {
   /** The large backlog of the claims, and claims of one trial. */
   readonly backlog: number
   readonly claims: number
+  /** Simulated runs: of one core, and done twice; and whether a whole sweep is made. */
+  readonly simRuns: number
+  readonly simDoubles: number
+  readonly simSweeps: boolean
 }
 
 export const full: Scale = {
@@ -39,7 +43,10 @@ export const full: Scale = {
   peerBatchedJobs: 40_000,
   wakes: 300,
   backlog: 1_000_000,
-  claims: 50
+  claims: 50,
+  simRuns: 400,
+  simDoubles: 1_000,
+  simSweeps: true
 }
 
 export const quick: Scale = {
@@ -50,7 +57,10 @@ export const quick: Scale = {
   peerBatchedJobs: 5_000,
   wakes: 30,
   backlog: 50_000,
-  claims: 20
+  claims: 20,
+  simRuns: 40,
+  simDoubles: 20,
+  simSweeps: false
 }
 
 /** Sets up what its trials share, and returns them. */
