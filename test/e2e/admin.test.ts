@@ -1,14 +1,9 @@
-/** The operator's command line, on a database and beside a running service; and documents that name what there is. */
-import { assert, describe, it, layer } from "@effect/vitest"
+/** The operator's command line, on a database and beside a running service. */
+import { assert, describe, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
-import * as Fs from "node:fs"
-import * as Path from "node:path"
-import { variables } from "../../src/adapters/Configuration.ts"
 import { PgTest } from "../postgres.ts"
 import { apiKey, call, run, start } from "./process.ts"
-
-const root = Path.join(import.meta.dirname, "../..")
 
 describe("npm run admin", () => {
   layer(PgTest.layer, { excludeTestServices: true })("on a database", (it) => {
@@ -91,27 +86,5 @@ describe("the embedding model changes", () => {
         yield* Effect.scoped(start(model("16"), "worker"))
         assert.deepStrictEqual(yield* sql`select dimension from vector_meta`, [{ dimension: 16 }])
       }))
-  })
-})
-
-describe("documents", () => {
-  it("the README and the example environment name every variable that is read, and no other", () => {
-    const readme = Fs.readFileSync(Path.join(root, "README.md"), "utf8")
-    const example = Fs.readFileSync(Path.join(root, ".env.example"), "utf8")
-    const named = [...example.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name!)
-    assert.deepStrictEqual(named.toSorted(), [...variables].toSorted())
-    assert.isEmpty(variables.filter((name) => !readme.includes(`\`${name}\``)))
-  })
-
-  it("every row of the crash table names a test that exists", () => {
-    const text = Fs.readFileSync(Path.join(root, "ARCHITECTURE.md"), "utf8")
-    const table = text.slice(text.indexOf("| transaction, or gap"))
-    const rows = table.slice(0, table.indexOf("\n\n")).split("\n").slice(2)
-    assert.isAbove(rows.length, 15)
-    for (const row of rows) {
-      const [, file, name] = /`([a-z/]+)`: (.+?) \|$/.exec(row) ?? []
-      assert.isString(file, `no test is named in: ${row}`)
-      assert.include(Fs.readFileSync(Path.join(root, "test", `${file}.test.ts`), "utf8"), name!, row)
-    }
   })
 })
