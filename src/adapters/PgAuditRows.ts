@@ -57,7 +57,7 @@ export const decodeTotals = Schema.decodeUnknownSync(Schema.Array(Schema.Struct(
   issued: Schema.BigInt
 })))
 /** Sums come as text: they may be larger than any one of their parts. */
-const Sum = Schema.String.check(Schema.isPattern(/^-?\d+$/))
+const Sum = Schema.String.check(Schema.isPattern(/^-?\d+$/, { message: "must be a whole number" }))
 export const decodeMoved = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ kind: TransferKind, amount: Sum })))
 export const decodeHeld = Schema.decodeUnknownSync(Schema.Tuple([Schema.Struct({ held: Sum })]))
 export const decodeKeys = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ keyHash: Sha256Hex, operationId: OperationId })))

@@ -79,8 +79,9 @@ export const AddBody = Schema.Struct({
   ),
   Schema.makeFilter(
     (body: { readonly messages?: ReadonlyArray<Message>; readonly content?: string }) =>
-      (body.messages ?? [{ content: body.content ?? "" }]).some((message) => message.content.trim() !== ""),
-    { message: "there is no text to remember: every message is blank" }
+      (body.messages === undefined && body.content === undefined) ||
+      [body.content ?? "", ...(body.messages ?? []).map(({ content }) => content)].some((text) => text.trim() !== ""),
+    { message: "there is no text to remember: all of it is blank" }
   ),
   Schema.makeFilter(
     (body: { readonly infer?: boolean; readonly messages?: ReadonlyArray<Message>; readonly content?: string }) =>

@@ -25,15 +25,21 @@ export const MemoryId = Uuid.pipe(Schema.brand("MemoryId"))
 export type MemoryId = typeof MemoryId.Type
 
 /** The public half of an API key: safe to show in lists and logs. */
-export const ApiKeyId = Schema.String.check(Schema.isPattern(/^[0-9a-z]{12}$/)).pipe(Schema.brand("ApiKeyId"))
+export const ApiKeyId = Schema.String.check(
+  Schema.isPattern(/^[0-9a-z]{12}$/, { message: "must be 12 of 0-9 and a-z" })
+).pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
 
 /** SHA-256 in lower-case hexadecimal. */
-export const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).pipe(Schema.brand("Sha256Hex"))
+export const Sha256Hex = Schema.String.check(
+  Schema.isPattern(/^[0-9a-f]{64}$/, { message: "must be 64 of 0-9 and a-f" })
+).pipe(Schema.brand("Sha256Hex"))
 export type Sha256Hex = typeof Sha256Hex.Type
 
 /** The order of one scope, named by a digest of the scope: operations of one lane run one at a time. */
-export const Lane = Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/)).pipe(Schema.brand("Lane"))
+export const Lane = Schema.String.check(
+  Schema.isPattern(/^[0-9a-f]{32}$/, { message: "must be 32 of 0-9 and a-f" })
+).pipe(Schema.brand("Lane"))
 export type Lane = typeof Lane.Type
 
 /** Milliseconds since the Unix epoch, by the database clock unless a name says otherwise. */

@@ -8,7 +8,9 @@ import { cursors, pageSize } from "./Cursor.ts"
 import { refuse } from "./Refuse.ts"
 import { balancesView, transferView } from "./UsageApi.ts"
 
-const Seq = Schema.String.check(Schema.isPattern(/^[0-9]{1,18}$/)).pipe(Schema.decodeTo(Schema.BigIntFromString))
+const Seq = Schema.String.check(Schema.isPattern(/^[0-9]{1,18}$/, { message: "must be at most 18 digits" })).pipe(
+  Schema.decodeTo(Schema.BigIntFromString)
+)
 
 const pages = cursors("transfers", Seq)
 

@@ -4,6 +4,7 @@ import { Result, Schema } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
 import { AddBody } from "../../src/domain/Command.ts"
 import { decodeBody } from "../../src/domain/Decode.ts"
+import * as Ids from "../../src/domain/Ids.ts"
 import { problemsMax } from "../../src/domain/Problem.ts"
 
 const errorsOf = (body: unknown) => {
@@ -32,6 +33,27 @@ describe("decoding a body", () => {
       { path: "/metadata/bad", message: "must be JSON value" },
       { path: "/user_id", message: "must not be empty" }
     ])
+  })
+
+  it("what is missing is called missing, and not blank", () => {
+    const scope = { path: "", message: "at least one of user_id, agent_id, run_id, app_id is required" }
+    const text = { path: "", message: "exactly one of messages and content is required" }
+    const blank = { path: "", message: "there is no text to remember: all of it is blank" }
+    assert.deepStrictEqual(errorsOf({}), [scope, text])
+    assert.deepStrictEqual(errorsOf({ user_id: "u" }), [text])
+    assert.deepStrictEqual(errorsOf({ content: "x" }), [scope])
+    assert.deepStrictEqual(errorsOf({ user_id: "u", content: "" }), [blank])
+    assert.deepStrictEqual(errorsOf({ user_id: "u", messages: [{ role: "user", content: "\n " }] }), [blank])
+  })
+
+  it("an id that is not one is told how they look, in words", () => {
+    const ids = Object.entries(Ids).filter(([, value]) => Schema.isSchema(value))
+    assert.isAbove(ids.length, 5)
+    for (const [name, schema] of ids) {
+      const result = decodeBody(schema as Schema.Codec<unknown>)("\u0000 No Id")
+      assert.isTrue(Result.isFailure(result), name)
+      assert.notMatch(Result.isFailure(result) ? result.failure.errors[0]!.message : "RegExp", /RegExp|\^/, name)
+    }
   })
 
   it("a body that is no object is refused at the root", () => {
