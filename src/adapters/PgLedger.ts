@@ -18,6 +18,7 @@ const decodeAccounts = rowsOf(Schema.Struct({
 }))
 const decodeAuthorizations = rowsOf(Authorization)
 const decodeTransfers = rowsOf(TransferRow)
+const decodeGrants = rowsOf(Schema.Struct({ amount: Schema.BigInt }))
 
 export const layer = Layer.effect(
   Ledger,
@@ -94,6 +95,12 @@ export const layer = Layer.effect(
           values (${workspaceId}, 'grant', ${amount}::bigint, ${reference})
           on conflict (workspace_id, reference) where kind = 'grant' do nothing returning 1`).pipe(
           Effect.map((rows) => rows.length > 0)
+        ),
+
+      granted: (workspaceId, reference) =>
+        outcome(sql`select amount from transfers
+          where workspace_id = ${workspaceId} and reference = ${reference} and kind = 'grant'`).pipe(
+          Effect.map((rows) => decodeGrants(rows)[0]?.amount ?? null)
         )
     })
   })

@@ -36,4 +36,6 @@ export class Ledger extends Context.Service<Ledger, {
   }) => Effect.Effect<ReadonlyArray<TransferRow>, OutcomeUnknown>
   /** Grants credit once per reference: false when the reference was used before. */
   readonly grant: (workspaceId: WorkspaceId, amount: bigint, reference: string) => Effect.Effect<boolean, OutcomeUnknown>
+  /** What was granted under this reference; null when nothing was. */
+  readonly granted: (workspaceId: WorkspaceId, reference: string) => Effect.Effect<bigint | null, OutcomeUnknown>
 }>()("indelible/services/Ledger") {}

@@ -202,6 +202,21 @@ export const suite = <R, E>(name: string, ports: Layer.Layer<Ports | R, E>, open
         assert.isTrue(Exit.hasDies(yield* Effect.exit(ledger.grant(workspaceOf("nowhere"), 1n, "one"))))
       }))
 
+    it.effect("what was granted under a reference is known, in each workspace", () =>
+      Effect.gen(function*() {
+        const { ledger, run, workspaceId } = yield* begin("granted", 0n, open)
+        const other = yield* begin("granted-other", 0n, open)
+        assert.isNull(yield* ledger.granted(workspaceId, "invoice 🦜"))
+        yield* ledger.grant(workspaceId, 2n ** 60n + 1n, "invoice 🦜")
+        yield* ledger.grant(workspaceId, 6n, "invoice 🦜")
+        yield* ledger.grant(other.workspaceId, 8n, "two")
+        assert.strictEqual(yield* ledger.granted(workspaceId, "invoice 🦜"), 2n ** 60n + 1n)
+        assert.isNull(yield* ledger.granted(workspaceId, "two"))
+        assert.isNull(yield* ledger.granted(workspaceOf("nowhere"), "two"))
+        const mine = Effect.andThen(ledger.grant(workspaceId, 3n, "own"), ledger.granted(workspaceId, "own"))
+        assert.strictEqual(yield* run(mine), 3n)
+      }))
+
     it.effect("of nothing there is nothing", () =>
       Effect.gen(function*() {
         const { balances, ledger } = yield* begin("empty", 3n, open)

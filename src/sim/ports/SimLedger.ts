@@ -78,7 +78,12 @@ export const make = (database: SimDatabase): Ledger["Service"] => {
         if (slot === null) return false
         yield* moveBalances(tables, tx, [transfer])
         return true
-      })
+      }),
+
+    granted: (workspaceId, reference) =>
+      database.ask("ledger.granted", (tx) =>
+        tables.transfersOf.rows(tx, workspaceId).find((row) => row.kind === "grant" && row.reference === reference)?.amount ??
+          null)
   })
 }
 
