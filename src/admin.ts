@@ -4,8 +4,9 @@
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import type { PgClient } from "@effect/sql-pg"
-import { Console, DateTime, Effect, Layer, Logger, Redacted, References, Schema } from "effect"
+import { Console, Data, DateTime, Effect, Layer, Logger, Redacted, References, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import * as Bootstrap from "./adapters/Bootstrap.ts"
 import * as Configuration from "./adapters/Configuration.ts"
 import * as PgVectorTable from "./adapters/PgVectorTable.ts"
 import { ApiKeyId, OperationId, WorkspaceId } from "./domain/Ids.ts"
@@ -15,6 +16,9 @@ import { Events } from "./services/Events.ts"
 import { Ledger } from "./services/Ledger.ts"
 import { startFailure } from "./startFailure.ts"
 import { openDatabase, storage } from "./storage.ts"
+
+/** The reference names another grant. Nothing was granted; a grant of its own needs a reference of its own. */
+class GrantedOtherwise extends Data.TaggedError("GrantedOtherwise")<{ readonly message: string }> {}
 
 /** Runs on the database that the environment names, with nothing but storage. */
 const withStorage = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Ledger | Events | PgClient.PgClient>) =>
@@ -59,9 +63,12 @@ const makeKey = Command.make("make", {
   )
 }, ({ label, scopes, workspace }) =>
   withStorage(Effect.gen(function*() {
-    const { key, secret } = yield* (yield* ApiKeys).make(workspace, label, scopes.length === 0 ? KeyScope.literals : scopes)
+    const keys = yield* ApiKeys
+    const { key, secret } = yield* keys.make(workspace, label, scopes.length === 0 ? KeyScope.literals : scopes)
     yield* Console.log(keyLine(key))
     yield* Console.log(`Secret, shown this once: ${Redacted.value(secret)}`)
+    const others = Bootstrap.othersThan(key, yield* keys.list(workspace))
+    if (others !== null) yield* Console.log(others)
   }))).pipe(Command.withDescription("Make an API key, and show its secret once"))
 
 const listKeys = Command.make("list", { workspace }, ({ workspace }) =>
@@ -91,10 +98,17 @@ const grantCredit = Command.make("grant", {
     const ledger = yield* Ledger
     yield* keys.list(workspace)
     const granted = yield* ledger.grant(workspace, BigInt(amount), reference)
-    const { available, consumed, issued, reserved } = yield* ledger.balances(workspace)
+    const before = granted ? null : yield* ledger.granted(workspace, reference)
+    if (before !== null && before !== BigInt(amount)) {
+      return yield* new GrantedOtherwise({
+        message: `reference "${reference}" granted ${before} credits before, not ${amount}: nothing was granted. ` +
+          "A grant of its own needs a reference of its own."
+      })
+    }
     yield* Console.log(
-      granted ? `Granted ${amount} credits to ${workspace}.` : `Nothing granted: reference "${reference}" was used before.`
+      granted ? `Granted ${amount} credits to ${workspace}.` : `Already granted: ${amount} credits for reference "${reference}".`
     )
+    const { available, consumed, issued, reserved } = yield* ledger.balances(workspace)
     yield* Console.log(`available ${available}, reserved ${reserved}, consumed ${consumed}, issued ${issued}`)
   }))).pipe(Command.withDescription("Grant credit to a workspace, once for each reference"))
 

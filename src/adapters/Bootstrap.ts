@@ -4,7 +4,7 @@ import { SecureRandom } from "effect/crypto"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { WorkspaceId } from "../domain/Ids.ts"
-import { ApiKeys } from "../services/ApiKeys.ts"
+import { type ApiKey, ApiKeys } from "../services/ApiKeys.ts"
 import { Ledger } from "../services/Ledger.ts"
 import { type Configuration, ConfigurationError } from "./Configuration.ts"
 
@@ -14,17 +14,44 @@ export const workspaceId = WorkspaceId.make("default")
 /** The name of the initial grant: a repeat of it grants nothing. */
 const grantReference = "initial"
 
+const label = "bootstrap"
+
 export const run = Effect.fnUntraced(function*(config: Configuration) {
   const keys = yield* ApiKeys
-  const ledger = yield* Ledger
   yield* keys.makeWorkspace(workspaceId)
-  if (config.credits > 0n) yield* ledger.grant(workspaceId, config.credits, grantReference)
+  yield* grant(config)
   const secret = config.apiKey ?? (yield* keptSecret(config.dataDir))
-  const key = yield* keys.ensure(workspaceId, "bootstrap", secret)
+  const key = yield* keys.ensure(workspaceId, label, secret)
   if (key.revokedAt !== null) {
     yield* Effect.logWarning("The bootstrap API key was revoked and stays so: set another INDELIBLE_API_KEY, or make a key")
   }
+  const others = othersThan(key, yield* keys.list(workspaceId))
+  if (others !== null) yield* Effect.logWarning(others)
 })
+
+/** Whoever changes the amount of a grant that was given is told that this grants nothing. */
+const grant = Effect.fnUntraced(function*({ credits, creditsGiven }: Configuration) {
+  const ledger = yield* Ledger
+  if (credits > 0n && (yield* ledger.grant(workspaceId, credits, grantReference))) return
+  const before = yield* ledger.granted(workspaceId, grantReference)
+  if (!creditsGiven || before === null || before === credits) return
+  yield* Effect.logWarning(
+    `INDELIBLE_CREDITS changes nothing: workspace ${workspaceId} was granted ${before} credits at its first start. ` +
+      `More: npm run admin -- credit grant ${workspaceId} CREDITS --reference NAME`
+  )
+})
+
+/**
+ * One line about the live bootstrap keys beside `key`; null when there is none. A start with another key makes another
+ * one, and leaves the earlier ones to whoever knows them.
+ */
+export const othersThan = (key: ApiKey, keys: ReadonlyArray<ApiKey>): string | null => {
+  const others = keys.filter((other) => other.label === label && other.revokedAt === null && other.id !== key.id)
+  if (others.length === 0) return null
+  const revoke = others.map(({ id }) => `npm run admin -- key revoke ${key.workspaceId} ${id}`)
+  return `Bootstrap API keys that open workspace ${key.workspaceId} as well: ${others.length}. ` +
+    `If nobody is meant to use them any more: ${revoke.join("; ")}`
+}
 
 /** The random key of this data directory: made once, shown once, and kept for its owner only. */
 const keptSecret = Effect.fnUntraced(function*(dataDir: string) {

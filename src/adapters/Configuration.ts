@@ -88,6 +88,8 @@ export interface Configuration {
   readonly databaseConnections: number
   readonly apiKey: Redacted.Redacted | null
   readonly credits: bigint
+  /** Whether somebody said so: a default is nobody's wish. */
+  readonly creditsGiven: boolean
   /** Null: the local provider. */
   readonly openAi: OpenAiConfig | null
   readonly settings: SettingsShape
@@ -118,6 +120,7 @@ export const load = (environment: NodeJS.ProcessEnv): Effect.Effect<Configuratio
       databaseConnections: number(env.DATABASE_CONNECTIONS, 10),
       apiKey: env.INDELIBLE_API_KEY === undefined ? null : Redacted.make(env.INDELIBLE_API_KEY),
       credits: BigInt(env.INDELIBLE_CREDITS ?? "1000000"),
+      creditsGiven: env.INDELIBLE_CREDITS !== undefined,
       openAi: env.PROVIDER === "openai" ? yield* openAiOf(env) : null,
       settings,
       logLevel: logLevels[env.LOG_LEVEL ?? "info"] ?? "Info",

@@ -26,7 +26,15 @@ describe("npm run admin", () => {
         assert.strictEqual((yield* call(api, "POST", "/v1/memories", { key: "k", body, headers })).status, 402)
         const granted = yield* admin("credit", "grant", "acme", "10", "--reference", "invoice-1")
         assert.include(granted.output, "available 10, reserved 0, consumed 0, issued 10")
-        assert.include((yield* admin("credit", "grant", "acme", "10", "--reference", "invoice-1")).output, "Nothing granted")
+        const repeated = yield* admin("credit", "grant", "acme", "10", "--reference", "invoice-1")
+        assert.strictEqual(repeated.code, 0)
+        assert.include(repeated.output, "Already granted")
+        assert.include(repeated.output, "available 10,")
+        assert.deepStrictEqual(yield* admin("credit", "grant", "acme", "11", "--reference", "invoice-1"), {
+          code: 1,
+          output: "indelible admin: reference \"invoice-1\" granted 10 credits before, not 11: nothing was granted. " +
+            "A grant of its own needs a reference of its own.\n"
+        })
         const accepted = yield* call(api, "POST", "/v1/memories", { key: "k", body, headers })
         assert.strictEqual(accepted.status, 202)
         assert.strictEqual((yield* call(api, "GET", "/v1/usage", { headers })).status, 403)
@@ -39,6 +47,9 @@ describe("npm run admin", () => {
         assert.include((yield* admin("key", "list", "acme")).output, `${id}  ci`)
         assert.include((yield* admin("key", "revoke", "acme", id!)).output, "revoked ")
         assert.strictEqual((yield* call(api, "GET", "/v1/events", { headers })).status, 401)
+        const [bootstrap] = (yield* admin("key", "list", "default")).output.split(" ")
+        const another = (yield* admin("key", "make", "default", "--label", "ci")).output
+        assert.include(another, `npm run admin -- key revoke default ${bootstrap}`)
         const rows = yield* (yield* PgClient.PgClient)`select * from api_keys`
         assert.notInclude(JSON.stringify(rows), secret!)
         assert.notInclude(JSON.stringify(rows), apiKey)

@@ -240,6 +240,7 @@ export const ledger = (statement: Statement): Ledger["Service"] =>
     authorizations: (refs) => statement("authorizations", ({ authorizations }) => pick(authorizations, refs)),
     balances: unused,
     transfers: unused,
+    granted: unused,
     grant: (workspaceId, amount) =>
       statement("grant", ({ accounts }) => {
         const balances = { ...Money.emptyBalances, available: amount, issued: amount }
