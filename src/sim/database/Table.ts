@@ -9,6 +9,8 @@ import type { Index } from "./Index.ts"
 import { follow, Lock, type Mode } from "./Lock.ts"
 import type { Steps, Tx } from "./Tx.ts"
 
+const nothing: ReadonlyArray<never> = []
+
 /** The place of one row, by its primary key. */
 export class Slot<Row extends object> extends Lock {
   readonly table: Table<Row>
@@ -21,6 +23,8 @@ export class Slot<Row extends object> extends Lock {
   gone = false
   /** The writer has deleted the row and put another in its place: whoever waits for the row waits for one that goes. */
   replaced = false
+  /** What else the writer has made of it meanwhile. Whoever wants something of that alone waits for his end all the same. */
+  past: ReadonlyArray<Row> = nothing
   /** The statement of the writer that changed it last. */
   statement = 0
 
@@ -149,6 +153,7 @@ export class Table<Row extends object> {
     const { committed: before, pending: after, replaced } = slot
     const stays = replaced ? null : after
     this.unindex(slot, before, stays)
+    for (const row of slot.past) this.unindex(slot, row, stays)
     if (replaced) this.unindex(slot, after, null)
     this.settle(slot, stays)
     if (after === null) {
@@ -163,6 +168,7 @@ export class Table<Row extends object> {
   /** Nothing has happened. */
   rollBack(slot: Slot<Row>): void {
     this.unindex(slot, slot.pending, slot.committed)
+    for (const row of slot.past) this.unindex(slot, row, slot.committed)
     this.settle(slot, slot.committed)
     if (slot.committed === null) this.slots.delete(slot.key)
   }
@@ -195,7 +201,10 @@ export class Table<Row extends object> {
     if (slot.writer === null) {
       slot.writer = tx
       tx.writes.push(slot as unknown as Slot<object>)
-    } else this.unindex(slot, before, slot.committed)
+    } else if (slot.pending !== null) {
+      slot.past = [...slot.past, slot.pending]
+      for (const index of this.indexes) index.leave(slot, slot.pending, slot.committed)
+    }
     slot.pending = row
     slot.statement = tx.statement
     if (row !== null) for (const index of this.indexes) index.enter(slot, row)
@@ -230,6 +239,7 @@ export class Table<Row extends object> {
     slot.gone = row === null
     slot.pending = null
     slot.replaced = false
+    slot.past = nothing
   }
 
   /** Takes a row out of every index that does not hold it for `stays`. */
@@ -253,7 +263,7 @@ const always = () => true
 const mayBe = <Row extends object>(slot: Slot<Row>, tx: Tx, like: (row: Row) => boolean): boolean => {
   const is = (row: Row | null) => row !== null && like(row)
   if (slot.writer === null) return is(slot.committed)
-  return is(slot.pending) || (slot.writer !== tx && is(slot.committed))
+  return is(slot.pending) || (slot.writer !== tx && (is(slot.committed) || slot.past.some(like)))
 }
 
 /** The slots whose row, as this transaction sees it, is like this. */
