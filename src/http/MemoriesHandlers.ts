@@ -102,14 +102,14 @@ export const layer = HttpApiBuilder.group(
         const expectedVersion = yield* Headers.ifMatch(headers["if-match"])
         const { memory = null, metadata = null } = yield* readUpdate(request)
         const command = { kind: "memory.update" as const, memoryId: params.id, text: memory, metadata, expectedVersion }
-        return changed(yield* refuse(commands.update(workspaceId, key, command)))
+        return changed(params.id, yield* refuse(commands.update(workspaceId, key, command)))
       }))
       .handle("delete", Effect.fnUntraced(function*({ headers, params }) {
         const { workspaceId } = yield* CurrentKey
         const key = yield* Headers.idempotencyKey(headers["idempotency-key"])
         const expectedVersion = yield* Headers.ifMatch(headers["if-match"])
         const command = { kind: "memory.delete" as const, memoryId: params.id, expectedVersion }
-        return changed(yield* refuse(commands.delete(workspaceId, key, command)))
+        return changed(params.id, yield* refuse(commands.delete(workspaceId, key, command)))
       }))
   })
 )

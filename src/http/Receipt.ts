@@ -1,7 +1,7 @@
 /** The two answers to a write: a receipt for what was accepted, and the results of what is already finished. */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { OperationId } from "../domain/Ids.ts"
+import { type MemoryId, OperationId } from "../domain/Ids.ts"
 import { isTerminal, OperationState } from "../domain/Operation.ts"
 import type * as Commands from "../services/Commands.ts"
 import { eventView, ResultView } from "./EventView.ts"
@@ -92,9 +92,12 @@ export const stored = (completed: Commands.Completed) => {
     : HttpApiSchema.withHeaders({ body: { ...body, replayed: false as const }, headers: { location } })
 }
 
-/** The answer 200 to an edit or a deletion: with the tag of the version that it made. */
-export const changed = (completed: Commands.Completed) => {
-  const version = completed.event.results[0]?.version ?? null
+/**
+ * The answer 200 to an edit or a deletion of a memory: with the tag of the version that it made. What was deleted
+ * already may have been so by an event with results of others.
+ */
+export const changed = (id: MemoryId, completed: Commands.Completed) => {
+  const version = completed.event.results.findLast((result) => result.id === id)?.version ?? null
   return HttpApiSchema.withHeaders({
     body: { ...finishedView(completed), replayed: completed.replayed },
     headers: { ...(version === null ? {} : { etag: etag(version) }), ...replayed(completed) }

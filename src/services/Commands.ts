@@ -28,6 +28,8 @@ export interface Receipt {
   readonly status: OperationState
   /** True when the key was used before for this very command: nothing new was accepted. */
   readonly replayed: boolean
+  /** There when another command had done so already, and there was nothing to do: a retry of what is live. */
+  readonly already?: true
   readonly createdAt: number
   readonly reserved: bigint
 }
@@ -36,6 +38,8 @@ export interface Receipt {
 export interface Completed {
   readonly event: Event
   readonly replayed: boolean
+  /** There when another command had done so already, whose event this is: the deletion of what is deleted. */
+  readonly already?: true
 }
 
 export class Commands extends Context.Service<Commands, {

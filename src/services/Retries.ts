@@ -27,7 +27,10 @@ import { prices } from "./SyncWrites.ts"
 import { Transaction } from "./Transaction.ts"
 
 export class Retries extends Context.Service<Retries, {
-  /** Reserves anew and lets a failed operation run again, behind what is in its lane. A live operation is left alone. */
+  /**
+   * Reserves anew and lets a failed operation run again, behind what is in its lane. A live operation is left alone, and
+   * so is the key: it still names the next retry.
+   */
   readonly retry: (
     ref: OperationRef,
     key: IdempotencyKey | null
@@ -67,7 +70,7 @@ const make = Effect.gen(function*() {
 
   /**
    * Reopens a failed operation behind what is in its lane, with lane, row and account locked. Returns what that reserves,
-   * null for a repeat.
+   * or why nothing was done.
    */
   const reopen = Effect.fnUntraced(function*(ref: OperationRef, lane: Operation["lane"], key: KeyRow | null) {
     const laneRef = { workspaceId: ref.workspaceId, lane }
@@ -78,9 +81,9 @@ const make = Effect.gen(function*() {
     const stored = key === null ? [] : yield* operations.findKeys([key])
     if (stored.length > 0) {
       yield* Effect.fromResult(replay(stored[0]!, retryOf(ref)))
-      return null
+      return "replayed" as const
     }
-    if (!isTerminal(operation.state)) return null
+    if (!isTerminal(operation.state)) return "already" as const
     if (operation.state === "succeeded") return yield* new WrongState({ state: operation.state })
     if ((yield* operations.withInput([ref])).length === 0) return yield* new InputGone()
     const grant = yield* authorize(operation, account?.balances)
@@ -111,13 +114,15 @@ const make = Effect.gen(function*() {
       commandHash: commandHash(retryOf(ref))!,
       operationId: ref.id
     }
-    const reserved = yield* againOrLater(transaction.run(reopen(ref, lane, row)))
+    const done = yield* againOrLater(transaction.run(reopen(ref, lane, row)))
+    const reserved = typeof done === "bigint" ? done : null
     if (reserved !== null) yield* queue.send([{ _tag: "Work" }, { _tag: "Changed", operations: [ref] }])
     const event = yield* events.get(ref)
     return {
       eventId: event.id,
       status: event.status,
-      replayed: reserved === null,
+      replayed: done === "replayed",
+      ...(done === "already" ? { already: true as const } : {}),
       createdAt: event.createdAt,
       // By now it may have ended, and hold nothing.
       reserved: reserved ?? event.usage.reserved - event.usage.charged - event.usage.refunded

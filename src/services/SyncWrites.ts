@@ -70,8 +70,8 @@ export const evidenceOf = (command: Command): Evidence => {
   }
 }
 
-/** What a write turned out to be: new, or the operation that its key, or its first try, had made already. */
-type Written = Result.Result<{ readonly id: OperationId; readonly replayed: boolean }, IdempotencyConflict>
+/** What a write turned out to be: new, or the operation that its key, its first try, or another write had made already. */
+type Written = Result.Result<Pick<Completed, "already" | "replayed"> & { readonly id: OperationId }, IdempotencyConflict>
 
 interface Keyed {
   readonly workspaceId: WorkspaceId
@@ -142,12 +142,12 @@ export const make = (ports: Ports) => {
   })
 
   const answer = Effect.fnUntraced(function*(workspaceId: WorkspaceId, written: Written) {
-    const { id, replayed } = yield* Effect.fromResult(written)
-    if (!replayed) {
+    const { id, ...how } = yield* Effect.fromResult(written)
+    if (!how.replayed && how.already !== true) {
       yield* queue.send([{ _tag: "Projection" }, { _tag: "Changed", operations: [{ workspaceId, id }] }])
     }
     const event = yield* events.get({ workspaceId, id }).pipe(Effect.catchTag("NotFound", Effect.die))
-    return { event, replayed } satisfies Completed
+    return { event, ...how } satisfies Completed
   })
 
   const add = Effect.fn("Commands.add")(
@@ -198,7 +198,7 @@ export const make = (ports: Ports) => {
         // Deleting what is deleted is done already, by the operation that did it.
         const row = keyRow(write, memory.operationId)
         if (row !== null) yield* operations.insertKeys([row])
-        return Result.succeed({ id: memory.operationId, replayed: true }) as Written
+        return Result.succeed({ id: memory.operationId, replayed: false, already: true }) as Written
       }
       if (command.expectedVersion !== null && command.expectedVersion !== memory.version) {
         return yield* new VersionConflict({ current: memory.version })

@@ -144,6 +144,15 @@ describe("a manual retry", () => {
       assert.deepStrictEqual(calls, [[ref, "again"], [ref, null]])
     }))
 
+  it.live("of what is live is no replay", () =>
+    Effect.gen(function*() {
+      const { send } = yield* serve({ retries: { retry: () => Effect.succeed({ ...receipt, already: true }) } })
+      const answer = yield* send({ method: "POST", path: `${path}/retry`, headers: { "idempotency-key": "fresh" } })
+      assert.strictEqual(answer.status, 202)
+      assert.isFalse(answer.json.replayed)
+      assert.isUndefined(answer.headers["idempotent-replayed"])
+    }))
+
   it.live("is refused with the reason and what to do", () =>
     Effect.gen(function*() {
       const refusals = [

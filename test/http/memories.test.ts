@@ -1,6 +1,7 @@
 /** What a caller sees of memories: receipts, replays, waits, pages, tags and search. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
+import { MemoryId } from "../../src/domain/Ids.ts"
 import { ComeBackLater, NotFound, VersionConflict } from "../../src/domain/Refusal.ts"
 import { event, finishedEvent, memory, memoryId, operationId, receipt, serve, workspaceId } from "./harness.ts"
 
@@ -264,6 +265,27 @@ describe("changing a memory", () => {
         [workspaceId, null, { ...command, expectedVersion: null }],
         [workspaceId, null, { ...command, text: null, metadata: {}, expectedVersion: null }]
       ])
+    }))
+
+  it.live("that is done already, by another command, is no replay; its tag is that of this memory among others", () =>
+    Effect.gen(function*() {
+      const other = MemoryId.make("019b0000-0000-8000-8000-00000000000b")
+      const results = [
+        { id: other, change: "add", version: 1, memory: "likes coffee" },
+        { id: null, change: "none", version: null, memory: null, reason: "duplicate" },
+        { id: memoryId, change: "delete", version: 7, memory: null }
+      ] as const
+      const { send } = yield* serve({
+        commands: {
+          delete: () => Effect.succeed({ event: { ...finishedEvent, results }, replayed: false, already: true })
+        }
+      })
+      const answer = yield* send({ method: "DELETE", path, headers: { "idempotency-key": "fresh" } })
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(answer.headers.etag, "\"7\"")
+      assert.isFalse(answer.json.replayed)
+      assert.isUndefined(answer.headers["idempotent-replayed"])
+      assert.notProperty(answer.json, "already")
     }))
 
   it.live("that another version met is 412 and names the current one", () =>

@@ -7,6 +7,7 @@ import { Commands } from "../../src/services/Commands.ts"
 import { Events } from "../../src/services/Events.ts"
 import { Ledger } from "../../src/services/Ledger.ts"
 import { Memories } from "../../src/services/Memories.ts"
+import { Retries } from "../../src/services/Retries.ts"
 import { assertHealthy } from "../audit.ts"
 import { Losses } from "../lossy.ts"
 import * as World from "../world.ts"
@@ -132,6 +133,24 @@ describe("Commands", () => {
         yield* assertHealthy
       }))
 
+    it.effect("retrying what is live finds nothing to do, holds what it held, and leaves the key free", () =>
+      Effect.gen(function*() {
+        yield* World.open(100n)
+        const retries = yield* Retries
+        const { eventId } = yield* World.accept("live")
+        const ref = { workspaceId: World.workspace, id: eventId }
+        for (const key of [World.key("again"), World.key("again"), null]) {
+          const receipt = yield* retries.retry(ref, key)
+          assert.deepInclude(receipt, { eventId, status: "pending", replayed: false, already: true, reserved: 2n })
+        }
+        assert.deepInclude(yield* (yield* Ledger).balances(World.workspace), { reserved: 2n })
+        yield* retries.cancel(ref)
+        const receipt = yield* retries.retry(ref, World.key("again"))
+        assert.deepStrictEqual([receipt.replayed, receipt.already, receipt.reserved], [false, undefined, 2n])
+        const repeat = yield* retries.retry(ref, World.key("again"))
+        assert.deepStrictEqual([repeat.replayed, repeat.already, repeat.reserved], [true, undefined, 2n])
+      }))
+
     it.effect("deleting what is deleted is done already, and an edit of it finds nothing", () =>
       Effect.gen(function*() {
         const commands = yield* Commands
@@ -142,7 +161,9 @@ describe("Commands", () => {
         const first = yield* commands.delete(World.workspace, null, erase)
         const second = yield* commands.delete(World.workspace, World.key("erase"), erase)
         const third = yield* commands.delete(World.workspace, World.key("erase"), erase)
-        assert.deepStrictEqual([first.replayed, second.replayed, third.replayed], [false, true, true])
+        // A key of its own is no repeat: it found that there was nothing to do, which its own repeat is told as well.
+        assert.deepStrictEqual([first.replayed, second.replayed, third.replayed], [false, false, true])
+        assert.deepStrictEqual([first.already, second.already, third.already], [undefined, true, undefined])
         assert.deepStrictEqual([second.event.id, third.event.id], [first.event.id, first.event.id])
         const edit = { kind: "memory.update", memoryId, text: "back", metadata: null, expectedVersion: null } as const
         assert.strictEqual((yield* Effect.flip(commands.update(World.workspace, null, edit)))._tag, "NotFound")

@@ -101,8 +101,12 @@ const namedIn = (answer: Answer): OperationId | null => {
   return answer._tag === "Event" ? answer.event.id : null
 }
 
-/** Whether an answer says that somebody else had been first; null when it says nothing of the kind. */
+/**
+ * Whether an answer says that somebody else had been first, with this key or with what it asks for; null when it says
+ * nothing of the kind.
+ */
 export const replayedOf = ({ answer }: Told): boolean | null => {
-  if (answer._tag === "Receipt") return answer.receipt.replayed
-  return answer._tag === "Completed" ? answer.completed.replayed : null
+  if (answer._tag !== "Receipt" && answer._tag !== "Completed") return null
+  const { already, replayed } = answer._tag === "Receipt" ? answer.receipt : answer.completed
+  return replayed || already === true
 }

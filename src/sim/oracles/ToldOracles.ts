@@ -110,7 +110,7 @@ const toldTheMoney: ToldOracle = {
   check: ({ told, track }) => {
     const { answer, answeredAt, askedAt } = told
     if (track === null) return fine
-    if (answer._tag === "Receipt" && !answer.receipt.replayed) {
+    if (answer._tag === "Receipt" && replayedOf(told) === false) {
       const { reserved } = answer.receipt
       const held = track.authorizations.some((row) => row.reserved === reserved)
       return held ? fine : [`told that ${reserved} are reserved`]
@@ -166,7 +166,7 @@ const ifMatchIsKept: ToldOracle = {
   promise: "An edit or a deletion that names a version is made on that version or not at all.",
   check: ({ told }) => {
     const { answer, question } = told
-    if (answer._tag !== "Completed" || answer.completed.replayed) return fine
+    if (answer._tag !== "Completed" || replayedOf(told) !== false) return fine
     if (!("expectedVersion" in question) || question.expectedVersion === null) return fine
     const made = answer.completed.event.results[0]?.version
     return made === question.expectedVersion + 1 ? fine : [`asked for on ${question.expectedVersion}, and made ${made}`]
