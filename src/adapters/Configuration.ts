@@ -2,6 +2,7 @@
 import { Data, Duration, Effect, LogLevel, Redacted, Result, Schema } from "effect"
 import { decodeBody } from "../domain/Decode.ts"
 import { defaultSettings, type SettingsShape } from "../services/Settings.ts"
+import { contradictions, embeddingDimension, openAiTimeoutDefault, reconciled } from "./Contradictions.ts"
 import type { OpenAiConfig } from "./OpenAiProvider.ts"
 
 /** A variable holds something that cannot be used. The message names the variable, and never its value. */
@@ -27,6 +28,7 @@ const apiKey = Schema.String.check(
   Schema.isPattern(/^[\x21-\x7e]{16,255}$/, { message: "must be 16 to 255 visible ASCII characters" })
 )
 const day = 86_400
+const dimensionMax = 2_000
 
 const shape = {
   PORT: int(0, 65_535),
@@ -41,14 +43,14 @@ const shape = {
   OPENAI_API_KEY: Schema.String,
   OPENAI_MODEL: Schema.String,
   OPENAI_EMBEDDING_MODEL: Schema.String,
-  OPENAI_EMBEDDING_DIMENSIONS: int(1, 2_000),
+  OPENAI_EMBEDDING_DIMENSIONS: int(1, dimensionMax),
   OPENAI_TEMPERATURE: Schema.String.check(
     Schema.isPattern(/^(none|[01](\.\d{1,3})?|2)$/, { message: "must be a number from 0 to 2, or none" })
   ),
   OPENAI_TIMEOUT_SECONDS: int(1, 3_600),
   WORKER_CONCURRENCY: int(1, 10_000),
   LEASE_SECONDS: int(3, 3_600),
-  ATTEMPT_BOUND_SECONDS: int(1, day),
+  ATTEMPT_BOUND_SECONDS: int(3, day),
   SHUTDOWN_GRACE_SECONDS: int(0, 3_600),
   DRAIN_SECONDS: int(0, 3_600),
   MAX_ATTEMPTS: int(1, 100),
@@ -106,11 +108,8 @@ export const load = (environment: NodeJS.ProcessEnv): Effect.Effect<Configuratio
       const wrong = decoded.failure.errors.map(({ message, path }) => `${path.slice(1)} ${message}`)
       return yield* new ConfigurationError({ message: wrong.join("; ") })
     }
-    const env: Environment = decoded.success
+    const env = yield* agreed(decoded.success)
     const settings = settingsOf(env)
-    if (Duration.isGreaterThanOrEqualTo(settings.fenceMargin, settings.lease)) {
-      return yield* new ConfigurationError({ message: "LEASE_SECONDS must leave room for the margin of the fence" })
-    }
     return {
       port: number(env.PORT, 8787),
       host: env.HOST ?? "127.0.0.1",
@@ -127,6 +126,16 @@ export const load = (environment: NodeJS.ProcessEnv): Effect.Effect<Configuratio
       logFormat: env.LOG_FORMAT === "json" ? "json" : env.LOG_FORMAT === "pretty" || process.stdout.isTTY ? "pretty" : "json"
     }
   })
+
+/** The environment with nothing in it that contradicts something else. What no provider reads bounds nothing. */
+const agreed = (env: Environment): Effect.Effect<Environment, ConfigurationError> => {
+  const { OPENAI_TIMEOUT_SECONDS: _, ...local } = env
+  const read = env.PROVIDER === "openai" ? env : local
+  const wrong = contradictions(read)
+  return wrong.length > 0
+    ? Effect.fail(new ConfigurationError({ message: wrong.join("; ") }))
+    : Effect.succeed({ ...read, ...reconciled(read) })
+}
 
 const logLevels: Record<string, LogLevel.LogLevel> = {
   debug: "Debug",
@@ -171,33 +180,21 @@ const settingsOf = (env: Environment): SettingsShape => {
   }
 }
 
-/** OpenAI's own models have known sizes; any other has to be told. */
-const knownDimensions: Record<string, number> = {
-  "text-embedding-3-small": 1_536,
-  "text-embedding-ada-002": 1_536,
-  "nomic-embed-text": 768,
-  "all-minilm": 384,
-  "mxbai-embed-large": 1_024
-}
-
 const openAiOf = (env: Environment): Effect.Effect<OpenAiConfig, ConfigurationError> => {
   const { OPENAI_EMBEDDING_MODEL: embeddingModel, OPENAI_MODEL: model } = env
   if (model === undefined || embeddingModel === undefined) {
     return Effect.fail(new ConfigurationError({ message: "PROVIDER=openai needs OPENAI_MODEL and OPENAI_EMBEDDING_MODEL" }))
   }
-  const dimension = number(env.OPENAI_EMBEDDING_DIMENSIONS, knownDimensions[embeddingModel] ?? 0)
-  if (dimension === 0) {
-    return Effect.fail(
-      new ConfigurationError({ message: "OPENAI_EMBEDDING_DIMENSIONS is needed: the size of this embedding model is not known" })
-    )
-  }
+  const given = env.OPENAI_EMBEDDING_DIMENSIONS
+  const size = embeddingDimension(embeddingModel, given === undefined ? null : Number(given), dimensionMax)
+  if ("wrong" in size) return Effect.fail(new ConfigurationError({ message: size.wrong }))
   return Effect.succeed({
     baseUrl: env.OPENAI_BASE_URL ?? "https://api.openai.com/v1",
     apiKey: env.OPENAI_API_KEY === undefined ? null : Redacted.make(env.OPENAI_API_KEY.trim()),
     model,
     embeddingModel,
-    dimension,
+    dimension: size.dimension,
     temperature: env.OPENAI_TEMPERATURE === "none" ? null : number(env.OPENAI_TEMPERATURE, 0),
-    timeout: seconds(env.OPENAI_TIMEOUT_SECONDS, Duration.minutes(2))
+    timeout: seconds(env.OPENAI_TIMEOUT_SECONDS, openAiTimeoutDefault)
   })
 }
