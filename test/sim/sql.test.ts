@@ -63,6 +63,16 @@ describe("the same seed on real SQL", () => {
       assert.strictEqual(elsewhere?.hash, first.hash)
     }).pipe(Effect.scoped), 60_000)
 
+  it("has that history also after a run that ended in the middle of a transaction", () => {
+    // Its first transaction is rolled back: with it would go what was done before, if that were in no other.
+    const rolledBack: Spec = { ...quiet, faults: [{ kind: "serialization_failure", actor: "worker-1#1", label: "commit", index: 0 }] }
+    const { hash, unused } = simulate(rolledBack)
+    assert.deepStrictEqual(unused.faults, [])
+    simulate(quiet, { forMs: 205 })
+    assert.deepStrictEqual(server.must("select pg_current_xact_id_if_assigned() is not null as open"), [{ open: true }])
+    assert.strictEqual(simulate(rolledBack).hash, hash)
+  })
+
   it("shows oracles every row of every table as it is committed", () => {
     let database: Database | null = null
     const run = simulateOn((options) => database = open(options))(swarm(7))
@@ -102,7 +112,8 @@ describe("statements are called", () => {
     ["with a as (select 1) update operations o set ready = true", "sql.update.operations"],
     ["insert into transfers (kind) values ('grant')", "sql.insert.transfers"],
     ["with gone as (select 1 from x) delete from projections p using gone", "sql.delete.projections"],
-    ["select nextval('operation_seq') as seq", "sql.select"]
+    ["select nextval('operation_seq') as seq", "sql.select"],
+    ["select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key order by key", "sql.select"]
   ]
   for (const [sql, label] of names) it(`${label}: ${sql}`, () => assert.strictEqual(labelOf(sql), label))
 })

@@ -68,8 +68,9 @@ export class Pglite {
     return Result.getOrThrow(this.query(sql, params, at)).rows
   }
 
-  /** Empties these tables, and lets every sequence begin again. */
+  /** Undoes what a run has left open, empties these tables, and lets every sequence begin again. */
   reset(tables: ReadonlyArray<string>): void {
+    this.must("rollback")
     this.must("set session_replication_role = replica")
     this.must(`truncate ${tables.join(", ")} restart identity`)
     this.must("alter sequence operation_seq restart")

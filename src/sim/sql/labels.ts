@@ -2,7 +2,8 @@
 
 const verbs = /\b(insert into|update|delete from|lock table|select|nextval)\b/i
 const writes = /\b(insert into|update|delete from|lock table)\s+(?:only\s+)?"?([a-z_]+)/i
-const reads = /\bfrom\s+"?([a-z_]+)"?(?!\s*\()/gi
+/** Not functions, of which one reads as well. */
+const reads = /\b(?:from|join)\s+"?([a-z_]+)\b"?(?!\s*\()/gi
 /** Names that a statement gives to a part of itself are no tables. */
 const parts = /(?:\bwith|,)\s*([a-z_]+) as (?:materialized )?\(/gi
 
@@ -22,7 +23,7 @@ const named = (sql: string): string => {
   if (written !== null && !/for (no key )?$/i.test(sql.slice(0, written.index))) {
     return `sql.${written[1]!.split(" ")[0]!.toLowerCase()}.${written[2]!}`
   }
-  const table = [...sql.matchAll(reads)].map(([, name]) => name!).find((name) => !own.has(name) && name !== "unnest")
+  const table = [...sql.matchAll(reads)].map(([, name]) => name!).find((name) => !own.has(name))
   const verb = verbs.exec(sql)?.[1]?.toLowerCase() ?? "statement"
   return table === undefined ? `sql.${verb}` : `sql.${verb}.${table}`
 }
