@@ -32,6 +32,8 @@ interface Known {
   readonly sent: Array<Sent>
   readonly events: Array<string>
   readonly memories: Array<string>
+  /** Events that it saw failed, each until it retries it. */
+  readonly failed: Set<string>
 }
 
 /** The longest that a write is repeated without an answer. */
@@ -40,7 +42,7 @@ const triesMax = 8
 /** Lives until the run is over. */
 export const live = async (options: Options): Promise<void> => {
   const caller: Caller = { ...options, client: `client-${options.index}` }
-  const known: Known = { sent: [], events: [], memories: [] }
+  const known: Known = { sent: [], events: [], memories: [], failed: new Set() }
   for (let step = 0; !options.isOver(); step++) {
     const key = root(options.seed).of("client").of(options.index).of(step)
     await act(options, caller, known, key, step)
@@ -54,12 +56,12 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const actions: ReadonlyArray<readonly [share: number, act: (turn: Turn) => Promise<unknown>]> = [
   [0.34, (turn) => write(turn, infer(turn))],
   [0.1, (turn) => write(turn, verbatim(turn))],
-  [0.12, (turn) => again(turn)],
-  [0.04, (turn) => mistake(turn)],
+  [0.1, (turn) => again(turn)],
+  [0.03, (turn) => mistake(turn)],
   [0.05, (turn) => onMemory(turn, edit)],
   [0.03, (turn) => onMemory(turn, forget)],
-  [0.05, (turn) => onEvent(turn, cancel)],
-  [0.05, (turn) => onEvent(turn, retry)],
+  [0.06, (turn) => onEvent(turn, cancel)],
+  [0.07, (turn) => onFailure(turn, retry)],
   [0.14, (turn) => onEvent(turn, look)],
   [0.05, (turn) => onMemory(turn, readMemory)],
   [0.03, (turn) => once(turn, { method: "GET", path: "/v1/usage", asked: { _tag: "Usage" } })]
@@ -93,7 +95,8 @@ const once = async (turn: Turn, request: Request, attempt = 0): Promise<Told> =>
   return told
 }
 
-const learn = ({ events, memories }: Known, { answer }: Told): void => {
+const learn = ({ events, failed, memories }: Known, { answer }: Told): void => {
+  if (answer._tag === "Event" && answer.event.state === "failed") failed.add(answer.event.id)
   if (answer._tag === "Acknowledged" && !events.includes(answer.eventId)) events.push(answer.eventId)
   const results = answer._tag === "Acknowledged" ? answer.results ?? [] : answer._tag === "Event" ? answer.event.results : []
   for (const { id } of results) if (id !== null && !memories.includes(id)) memories.push(id)
@@ -178,6 +181,14 @@ const onEvent = async (turn: Turn, then: (turn: Turn, eventId: string) => Promis
   const recent = turn.key.of("recent").chance(0.7) ? turn.known.events.slice(-5) : turn.known.events
   const eventId = turn.key.of("which").choose(recent)
   return eventId === undefined ? undefined : then(turn, eventId)
+}
+
+/** Mostly one that failed: nothing else may be run again. */
+const onFailure = (turn: Turn, then: (turn: Turn, eventId: string) => Promise<unknown>): Promise<unknown> => {
+  const eventId = turn.key.of("failed").chance(0.85) ? turn.key.of("which").choose([...turn.known.failed]) : undefined
+  if (eventId === undefined) return onEvent(turn, then)
+  turn.known.failed.delete(eventId)
+  return then(turn, eventId)
 }
 
 const edit = (turn: Turn, memoryId: string) => {

@@ -1,5 +1,5 @@
 /** Makes what the schedule says go wrong, counts what did, and puts everything right again. */
-import { Effect, Fiber, Schedule } from "effect"
+import { Effect, Fiber, Schedule, Semaphore } from "effect"
 import * as Fs from "node:fs"
 import { indexErrorsIn } from "./errors.ts"
 import type { Link } from "./link.ts"
@@ -20,8 +20,8 @@ export interface Count {
   readonly fired: number
 }
 
-/** How long a fault waits for something to happen to: a process that is up, a database that answers. */
-const patience = { tries: 60, everyMs: 100 }
+/** How long a fault waits for something to happen to: a process that is up, a database that answers, a message to hold up. */
+const patience = { tries: 120, everyMs: 100 }
 
 const terminate = (share: number) =>
   `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'indelible%'
@@ -30,10 +30,13 @@ const terminate = (share: number) =>
 const away = "alter table if exists memory_vectors rename to memory_vectors_away"
 const back = "alter table if exists memory_vectors_away rename to memory_vectors"
 
-export const make = (world: World): Faults => {
+/** `note` is told of each fault as it begins, and as it meets something. */
+export const make = (world: World, note: (line: string) => void): Faults => {
   const { database, links, members, provider } = world
   const counts: Record<string, { planned: number; fired: number }> = {}
   const going = new Set<Fiber.Fiber<void>>()
+  /** The model's side is in one mood at a time, and each in turn. */
+  const inTurn = Semaphore.makeUnsafe(1).withPermits(1)
   let topUps = 0
 
   const linkOf = (name: string): Link => links.get(name)!
@@ -57,7 +60,8 @@ export const make = (world: World): Faults => {
     }
     return false
   })
-  /** Goes on for a while, and has met something if what it does to others was done to somebody meanwhile. */
+  const becomesUp = (name: string) => persist(Effect.sync(members.get(name)!.isUp))
+  /** Goes on for a while, and for longer until what it does to others was done to somebody. False when it was to nobody. */
   const during = Effect.fnUntraced(function*(
     ms: number,
     { begin, done, over }: { readonly begin: () => void; readonly done: () => number; readonly over: () => void }
@@ -65,7 +69,7 @@ export const make = (world: World): Faults => {
     const before = done()
     begin()
     yield* Effect.sleep(ms)
-    const met = done() > before
+    const met = yield* persist(Effect.sync(() => done() > before))
     over()
     return met
   })
@@ -83,7 +87,8 @@ export const make = (world: World): Faults => {
       case "Die":
         return Effect.sync(() => {
           // Where it has to live, it is cut off all the same, and dies at the next such moment.
-          const arm = () => linkOf(fault.member).cut(fault.where, 1, () => end(fault.member, "SIGKILL", fault.downMs) ? hit() : arm())
+          const fired = () => end(fault.member, "SIGKILL", fault.downMs) ? hit() : arm()
+          const arm = () => linkOf(fault.member).cut(fault.where, { count: 1, ofMoney: true, fired })
           arm()
           return false
         })
@@ -97,28 +102,33 @@ export const make = (world: World): Faults => {
         })
       case "Cut":
         return Effect.sync(() => {
-          linkOf(fault.member).cut(fault.where, fault.count, hit)
+          linkOf(fault.member).cut(fault.where, { count: fault.count, ofMoney: fault.ofMoney, fired: hit })
           return false
         })
       case "Delay": {
         const { delay, late } = linkOf(fault.member)
-        return during(fault.ms, { begin: () => delay(fault.delayMs), done: late, over: () => delay(0) })
+        return Effect.andThen(
+          becomesUp(fault.member),
+          during(fault.ms, { begin: () => delay(fault.delayMs), done: late, over: () => delay(0) })
+        )
       }
       case "BlackHole": {
         const { hold, late, release } = linkOf(fault.member)
-        return during(fault.ms, { begin: hold, done: late, over: () => release(fault.end) })
+        return Effect.andThen(
+          becomesUp(fault.member),
+          during(fault.ms, { begin: hold, done: late, over: () => release(fault.end) })
+        )
       }
       case "Overtake": {
         const { hold, late, release } = linkOf(fault.member)
-        const begin = () => {
-          hold()
-          provider.mood("hang")
-        }
-        const over = () => {
-          release("deliver")
+        return inTurn(Effect.gen(function*() {
+          yield* becomesUp(fault.member)
+          provider.mood("slow-when-repeated")
+          yield* Effect.sleep(fault.gatherMs)
+          const met = yield* during(fault.ms, { begin: hold, done: late, over: () => release("deliver") })
           provider.mood("by-seed")
-        }
-        return during(fault.ms, { begin, done: late, over })
+          return met
+        }))
       }
       case "Deafen": {
         const deafen = (deaf: boolean) => everyLink((link) => link.deafen(deaf))
@@ -134,11 +144,11 @@ export const make = (world: World): Faults => {
           return true
         }))
       case "Provider":
-        return during(fault.ms, {
+        return inTurn(during(fault.ms, {
           begin: () => provider.mood(fault.mood),
           done: provider.byMood,
           over: () => provider.mood("by-seed")
-        })
+        }))
       case "IndexDown":
         return Effect.gen(function*() {
           if (!(yield* persist(Effect.map(operate("set lock_timeout = '1s'", away), (rows) => rows !== null)))) return false
@@ -161,9 +171,13 @@ export const make = (world: World): Faults => {
     for (const { atMs, fault } of schedule) {
       yield* Effect.sleep(Math.max(0, atMs - (performance.now() - begun)))
       const count = counts[kindOf(fault)] ??= { planned: 0, fired: 0 }
+      const what = `${kindOf(fault)}${"member" in fault ? ` (${fault.member})` : ""}`
+      const tell = (line: string) => note(`${((performance.now() - begun) / 1_000).toFixed(1)} s  ${line}`)
       count.planned++
+      tell(what)
       const hit = () => {
         count.fired++
+        tell(`  ${what} has met something`)
       }
       const fiber = yield* Effect.forkDetach(Effect.map(strike(fault, hit), (met) => met ? hit() : undefined))
       going.add(fiber)

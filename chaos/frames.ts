@@ -41,26 +41,43 @@ export const isTlsRequest = ({ bytes, type }: Frame): boolean =>
 
 const textAt = (bytes: Buffer, start: number): string => bytes.toString("utf8", start, bytes.indexOf(0, start))
 
-/** Sees which of a client's messages ends a transaction, however it is sent: as text, or prepared. */
-export class CommitSpotter {
-  private readonly commits = new Set<string>()
+/** A commit that a client asks for. */
+export interface Commit {
+  /** Whether anything was reserved, charged or given back in this transaction. */
+  readonly movesMoney: boolean
+}
 
-  isCommit({ bytes, type }: Frame): boolean {
-    if (type === "Q") return isCommitText(textAt(bytes, 5))
+type Statement = "begin" | "commit" | "money" | "other"
+
+/** Sees which of a client's messages ends a transaction, and what was in it, however it is sent: as text, or prepared. */
+export class CommitSpotter {
+  private readonly prepared = new Map<string, Statement>()
+  private movesMoney = false
+
+  /** Null when this message asks for no commit. */
+  commitIn({ bytes, type }: Frame): Commit | null {
+    if (type === "Q") return this.run(statementOf(textAt(bytes, 5)))
     if (type === "P") {
       const name = textAt(bytes, 5)
-      const text = textAt(bytes, 5 + Buffer.byteLength(name) + 1)
-      if (isCommitText(text)) this.commits.add(name)
-      else this.commits.delete(name)
-      return false
+      this.prepared.set(name, statementOf(textAt(bytes, 5 + Buffer.byteLength(name) + 1)))
     }
-    if (type !== "B") return false
+    if (type !== "B") return null
     const portal = textAt(bytes, 5)
-    return this.commits.has(textAt(bytes, 5 + Buffer.byteLength(portal) + 1))
+    return this.run(this.prepared.get(textAt(bytes, 5 + Buffer.byteLength(portal) + 1)) ?? "other")
+  }
+
+  private run(statement: Statement): Commit | null {
+    if (statement === "begin") this.movesMoney = false
+    if (statement === "money") this.movesMoney = true
+    return statement === "commit" ? { movesMoney: this.movesMoney } : null
   }
 }
 
-const isCommitText = (text: string): boolean => text.trim().toUpperCase() === "COMMIT"
+const statementOf = (text: string): Statement => {
+  if (/^\s*begin\b/i.test(text)) return "begin"
+  if (/^\s*commit\s*$/i.test(text)) return "commit"
+  return /\binsert into transfers\b/i.test(text) ? "money" : "other"
+}
 
 /** The server says that a transaction is committed. */
 export const isCommitted = ({ bytes, type }: Frame): boolean => type === "C" && textAt(bytes, 5) === "COMMIT"

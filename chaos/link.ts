@@ -4,15 +4,24 @@
  */
 import { Effect, type Scope } from "effect"
 import * as Net from "node:net"
-import { CommitSpotter, type Frame, Framer, isCommitted, isNotification, isReady, isTlsRequest } from "./frames.ts"
+import { type Commit, CommitSpotter, type Frame, Framer, isCommitted, isNotification, isReady, isTlsRequest } from "./frames.ts"
 
 /** Where the next connections are cut: the commit never arrives, its answer never does, or any answer does not. */
 export type Cut = "before-commit" | "after-commit" | "reply"
 
+/** Cuts to come. */
+export interface Cuts {
+  readonly count: number
+  /** Only where a transaction has moved money, and of those every second one: who tries again gets through. Of commits. */
+  readonly ofMoney?: boolean
+  /** Is told each time, just before. */
+  readonly fired?: () => void
+}
+
 export interface Link {
   readonly port: number
-  /** Cuts the next `count` connections that come to this point, and says so each time, just before. */
-  readonly cut: (where: Cut, count: number, fired?: () => void) => void
+  /** Cuts the next connections that come to this point. */
+  readonly cut: (where: Cut, cuts: Cuts) => void
   /** How many connections were cut at each point so far. */
   readonly cuts: Readonly<Record<Cut, number>>
   /** Everything takes this much longer, in milliseconds. */
@@ -32,8 +41,8 @@ export interface Link {
 
 /** What the connections of a link are subject to. */
 interface State {
-  /** For each cut to come, whom to tell. */
-  readonly armed: Record<Cut, Array<() => void>>
+  /** One for each cut to come, each after some that pass. */
+  readonly armed: Record<Cut, Array<Omit<Cuts, "count"> & { passes: number }>>
   readonly cuts: Record<Cut, number>
   delayMs: number
   late: number
@@ -79,7 +88,11 @@ const listen = async (upstream: () => number | null) => {
   const link: Link = {
     port,
     cuts: state.cuts,
-    cut: (where, count, fired = () => {}) => void state.armed[where].push(...Array.from({ length: count }, () => fired)),
+    cut: (where, { count, ...how }) =>
+      void state.armed[where].push(...Array.from({ length: count }, (_, index) => ({
+        ...how,
+        passes: how.ofMoney === true && index > 0 ? 1 : 0
+      }))),
     delay: (ms) => void (state.delayMs = ms),
     hold: () => void (state.held = true),
     release,
@@ -104,6 +117,7 @@ const listen = async (upstream: () => number | null) => {
 /** One connection of a client, and ours to the server on its behalf. */
 class Pair {
   private readonly spotter = new CommitSpotter()
+  private commit: Commit = { movesMoney: false }
   private readonly client: Net.Socket
   private readonly server: Net.Socket
   private readonly state: State
@@ -160,23 +174,30 @@ class Pair {
       this.client.write("N")
       return true
     }
-    if (this.spotter.isCommit(frame) && this.fire("before-commit")) return false
+    const commit = this.spotter.commitIn(frame)
+    if (commit !== null) {
+      this.commit = commit
+      if (this.fire("before-commit", commit)) return false
+    }
     this.up.send(frame.bytes)
     return true
   }
 
   private answer(frame: Frame): boolean {
-    if (isCommitted(frame) && this.fire("after-commit") || isReady(frame) && this.fire("reply")) return false
+    if (isCommitted(frame) && this.fire("after-commit", this.commit) || isReady(frame) && this.fire("reply", this.commit)) return false
     if (this.state.deaf && isNotification(frame)) this.state.dropped++
     else this.down.send(frame.bytes)
     return true
   }
 
-  private fire(where: Cut): boolean {
-    const fired = this.state.armed[where].shift()
-    if (fired === undefined) return false
+  private fire(where: Cut, { movesMoney }: Commit): boolean {
+    const armed = this.state.armed[where]
+    const index = armed.findIndex(({ ofMoney = false }) => movesMoney || !ofMoney)
+    const cut = armed[index]
+    if (cut === undefined || cut.passes-- > 0) return false
+    armed.splice(index, 1)
     this.state.cuts[where]++
-    fired()
+    cut.fired?.()
     this.break()
     return true
   }

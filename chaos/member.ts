@@ -21,7 +21,7 @@ export interface Member {
   readonly starts: () => number
   /** Ends that nobody asked for, of a process that had begun to serve or to work. */
   readonly mishaps: ReadonlyArray<string>
-  /** Whether it serves or works. */
+  /** Whether it serves or works, and was not told to end. */
   readonly isUp: () => boolean
 }
 
@@ -33,12 +33,16 @@ interface State {
   mishaps: Array<string>
   /** Bytes in the log when the present process began. */
   since: number
+  /** Whether the present process was seen to serve or to work. */
+  up: boolean
 }
 
 /** A process that cannot start, because its database is down, tries again after this long. */
 const restartMs = 300
 
 const began = /"message":"?\[?"?(Serving|Working)/
+
+const textFrom = (file: string, bytes: number): string => Fs.readFileSync(file).subarray(bytes).toString("utf8")
 
 /** Starts it, and keeps it started until the scope closes; then it is gone. */
 export const make = Effect.fnUntraced(function*(
@@ -47,16 +51,17 @@ export const make = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Member, never, Scope.Scope> {
   const { env, name, port, role } = options
   const log = Path.join(place.path, `${name}.log`)
-  const state: State = { child: null, starts: 0, asked: null, mishaps: [], since: 0 }
+  const state: State = { child: null, starts: 0, asked: null, mishaps: [], since: 0, up: false }
   Fs.writeFileSync(log, "")
-  const isUp = () => state.child !== null && began.test(Fs.readFileSync(log, "utf8").slice(state.since))
+  const isUp = () => state.child !== null && state.asked === null && (state.up ||= began.test(textFrom(log, state.since)))
 
   /** One life, from its start to its end. */
   const live = Effect.callback<void>((resume) => {
     const file = Fs.openSync(log, "a")
-    state.since = Fs.readFileSync(log, "utf8").length
+    state.since = Fs.statSync(log).size
+    state.up = false
     const child = spawn(process.execPath, [Path.join(root, "bin/indelible.mjs"), "--role", role], {
-      env: { PATH: process.env["PATH"], PORT: String(port), ...env },
+      env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: Path.join(place.path, "compiled"), PORT: String(port), ...env },
       cwd: place.path,
       stdio: ["ignore", file, file]
     })
@@ -65,7 +70,7 @@ export const make = Effect.fnUntraced(function*(
     state.starts++
     if (child.pid !== undefined) place.note(child.pid)
     child.once("exit", (code, signal) => {
-      if (state.asked === null && isUp()) state.mishaps.push(`${name} ended by itself with ${signal ?? code}`)
+      if (isUp()) state.mishaps.push(`${name} ended by itself with ${signal ?? code}`)
       state.child = null
       resume(Effect.void)
     })

@@ -4,7 +4,7 @@ import { root } from "../src/sim/Keyed.ts"
 import * as FakeOpenAi from "../test/fakeOpenAi.ts"
 
 /** How all requests fare for a while, whatever the seed has for each. */
-export type Mood = "by-seed" | "honest" | "hang" | "down" | "limited"
+export type Mood = "by-seed" | "honest" | "hang" | "down" | "limited" | "slow-when-repeated"
 
 export interface Provider {
   readonly baseUrl: string
@@ -52,6 +52,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
   const behaviours: Record<string, (call: number, random: number) => FakeOpenAi.Behaviour> = {
     prompt: (_, random) => late(5 + random * 80, honest),
     slow: (_, random) => late(300 + random * 2_000, honest),
+    thinks: (_, random) => late(700 + random * 1_300, honest),
     "past the lease": (_, random) => late(leaseMs + 500 + random * 2_000, honest),
     hangs: () => FakeOpenAi.hang,
     stalls: () => FakeOpenAi.stall,
@@ -78,19 +79,29 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
     return "prompt"
   }
 
+  /** What a mood makes of a request; null where the seed decides. */
+  const nameIn = (mood: Mood, embeds: boolean, call: number): string | null => {
+    switch (mood) {
+      case "by-seed":
+        return null
+      case "honest":
+        return "prompt"
+      case "hang":
+        return "past the lease"
+      case "slow-when-repeated":
+        return embeds ? "prompt" : call === 1 ? "thinks" : "past the lease"
+      default:
+        return mood
+    }
+  }
+
   fake.script = (received) => {
     const embeds = received.url.includes("/embeddings")
     const about = embeds ? `embed ${received.body?.input?.[0]}` : FakeOpenAi.saidBy("user", received)[0] ?? ""
     const call = (calls.get(about) ?? 0) + 1
     calls.set(about, call)
     const chance = root(seed).of("provider").of(about).of(call)
-    const name = mood === "hang"
-      ? "past the lease"
-      : mood === "down" || mood === "limited"
-      ? mood
-      : mood === "honest"
-      ? "prompt"
-      : named(embeds ? embeddingOdds : odds, chance.unit())
+    const name = nameIn(mood, embeds, call) ?? named(embeds ? embeddingOdds : odds, chance.unit())
     if (mood !== "by-seed") byMood++
     did[name] = (did[name] ?? 0) + 1
     return behaviours[name]!(call, chance.of("time").unit())

@@ -6,8 +6,8 @@ const shown = 60
 
 export const inWords = (outcome: Outcome, again: string): string =>
   [
-    section("Faults", Object.entries(outcome.faults).toSorted().map(([kind, { fired, planned }]) =>
-      `${pad(fired)}  ${kind}${fired === 0 ? ` (planned ${planned} times, and nothing was there)` : ""}`
+    section("Faults: planned, and how often they met something", Object.entries(outcome.faults).toSorted().map(
+      ([kind, { fired, planned }]) => `${pad(planned)}${pad(fired)}  ${kind}`
     )),
     section("What the model's side did", counted(outcome.provider)),
     section("What clients were told", counted(outcome.told)),

@@ -7,7 +7,7 @@ import * as Ended from "./ended.ts"
 import * as Faults from "./faults.ts"
 import { errorsIn } from "./errors.ts"
 import { breaches } from "./history/check.ts"
-import { journalBreaches } from "./history/entry.ts"
+import { journalBreaches, type Seen, seenIn } from "./history/entry.ts"
 import type { Breach, Told } from "./history/told.ts"
 import * as Journal from "./journal.ts"
 import type { Place } from "./place.ts"
@@ -41,6 +41,8 @@ export interface Outcome {
   readonly unrest: ReadonlyArray<Quiescence.Unrest> | "no answer"
   readonly audit: Ended.Audited
   readonly breaches: ReadonlyArray<Breach>
+  /** What the database saw of the operations. */
+  readonly journal: Seen
   /** What a process wrote of an operation that was not its own. */
   readonly trespasses: ReadonlyArray<Breach>
   /** Processes that ended by themselves, or did not end when they were asked to. */
@@ -67,7 +69,7 @@ export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effe
   if (started === "no answer") return yield* Effect.die(new Error("the service did not start: see its logs"))
 
   yield* say(`${clients} clients and every fault, for ${forMs / 1_000} s`)
-  const faults = Faults.make(world)
+  const faults = Faults.make(world, (line) => Fs.appendFileSync(Path.join(place.path, "faults.log"), `${line}\n`))
   const until = performance.now() + forMs
   const callers = Array.from({ length: clients }, (_, index) => {
     const { secret, workspace } = world.tenants[index % 3 === 2 ? 1 : 0]
@@ -102,6 +104,7 @@ export const run = Effect.fnUntraced(function*(place: Place, asked: Asked): Effe
   }
   return {
     ...found,
+    journal: seenIn(journal),
     faults: faults.counts(),
     provider: world.provider.did(),
     told: tally(history.map(wordsOf)),

@@ -22,6 +22,23 @@ export const journalRules = {
   "only-the-holder-writes": "Whatever is written of an attempt is written by the process that claimed it, cancels apart."
 } as const
 
+/** What there was to see, in numbers: without a takeover or a retry, that nothing was wrong with them means little. */
+export interface Seen {
+  readonly changes: number
+  readonly plans: number
+  /** Claims of what a process held that was too silent. */
+  readonly takeovers: number
+  /** Failed operations that somebody ran again. */
+  readonly retries: number
+}
+
+export const seenIn = (entries: ReadonlyArray<Entry>): Seen => ({
+  changes: entries.length,
+  plans: entries.filter(({ what }) => what === "planned").length,
+  takeovers: entries.filter(({ epoch, was, wasEpoch }) => was === "running" && epoch !== wasEpoch).length,
+  retries: entries.filter(({ state, was }) => was === "failed" && state === "pending").length
+})
+
 /** Entries are in the order of the database. */
 export const journalBreaches = (entries: ReadonlyArray<Entry>): ReadonlyArray<Breach> => {
   const holders = new Map<string, string>()

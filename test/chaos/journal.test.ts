@@ -1,6 +1,6 @@
 /** What the database saw: who may write what of an operation, and a real Postgres that writes down who did. */
 import { assert, describe, it } from "@effect/vitest"
-import { type Entry, journalBreaches, journalRules } from "../../chaos/history/entry.ts"
+import { type Entry, journalBreaches, journalRules, seenIn } from "../../chaos/history/entry.ts"
 
 const entry = (writer: string, changes: Partial<Entry>): Entry => ({
   writer,
@@ -42,6 +42,7 @@ const rulesBroken = (entries: ReadonlyArray<Entry>) => journalBreaches(entries).
 describe("what the database saw", () => {
   it("holds in a life in which everything happened that may", () => {
     assert.deepStrictEqual(journalBreaches(life), [])
+    assert.deepStrictEqual(seenIn(life), { changes: 13, plans: 1, takeovers: 1, retries: 2 })
   })
 
   it.each<readonly [what: string, rule: keyof typeof journalRules, entries: ReadonlyArray<Entry>]>([

@@ -27,17 +27,34 @@ describe("a link", () => {
         const sql = yield* client
         yield* insert(sql, 1)
 
-        link.cut("before-commit", 1)
+        link.cut("before-commit", { count: 1 })
         assert.isTrue(Exit.isFailure(yield* Effect.exit(insert(sql, 2))))
-        link.cut("after-commit", 1)
+        link.cut("after-commit", { count: 1 })
         assert.isTrue(Exit.isFailure(yield* Effect.exit(insert(sql, 3))))
         yield* insert(sql, 4)
         assert.deepStrictEqual(yield* direct`select n from cut order by n`, [{ n: 1 }, { n: 3 }, { n: 4 }])
 
-        link.cut("reply", 1)
+        link.cut("reply", { count: 1 })
         assert.isTrue(Exit.isFailure(yield* Effect.exit(sql`insert into cut values (5)`)))
         assert.deepStrictEqual(yield* direct`select n from cut where n = 5`, [{ n: 5 }])
         assert.deepStrictEqual(link.cuts, { "before-commit": 1, "after-commit": 1, reply: 1 })
+      }).pipe(Effect.scoped))
+
+    it.effect("where only money is cut, other commits pass, and after each cut one that moves money", () =>
+      Effect.gen(function*() {
+        const direct = yield* PgClient.PgClient
+        yield* direct`create table others (n int)`
+        const { client, link } = yield* linked
+        const sql = yield* client
+        const put = (n: number) => sql`insert into others values (${n})`
+        const move = sql`insert into transfers (workspace_id, kind, amount)
+          select workspace_id, kind, amount from transfers where false`
+        const other = (n: number) => Effect.exit(sql.withTransaction(put(n)))
+        const money = (n: number) => Effect.exit(sql.withTransaction(Effect.andThen(put(n), move)))
+        link.cut("before-commit", { count: 2, ofMoney: true })
+        const exits = yield* Effect.all([other(1), money(2), money(3), other(4), money(5), money(6)])
+        assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true, true, false, true])
+        assert.deepStrictEqual(yield* direct`select n from others order by n`, [{ n: 1 }, { n: 3 }, { n: 4 }, { n: 6 }])
       }).pipe(Effect.scoped))
 
     it.effect("what it holds arrives later and whole, or breaks", () =>
