@@ -7,6 +7,7 @@ import { WorkspaceId } from "../domain/Ids.ts"
 import { type ApiKey, ApiKeys } from "../services/ApiKeys.ts"
 import { Ledger } from "../services/Ledger.ts"
 import { type Configuration, ConfigurationError } from "./Configuration.ts"
+import { makeDirectory, unusable } from "./Directories.ts"
 
 /** The workspace that the bootstrap key opens. */
 export const workspaceId = WorkspaceId.make("default")
@@ -58,24 +59,24 @@ const keptSecret = Effect.fnUntraced(function*(dataDir: string) {
   const file = Path.join(dataDir, "api-key")
   const kept = yield* Effect.try({
     try: () => Fs.existsSync(file) ? Fs.readFileSync(file, "utf8").trim() : null,
-    catch: () => new ConfigurationError({ message: `DATA_DIR is not usable: ${file} cannot be read` })
+    catch: (cause) => new ConfigurationError({ message: unusable(dataDir, `${file} cannot be read`, cause) })
   })
   if (kept !== null && kept !== "") {
     yield* Console.log(`The API key of workspace ${workspaceId} is in ${file}`)
     return Redacted.make(kept)
   }
   const bytes = yield* (yield* SecureRandom.SecureRandom).randomBytes(32)
-  const secret = yield* keep(file, `ind_${Buffer.from(bytes).toString("base64url")}`)
+  const secret = yield* keep(dataDir, file, `ind_${Buffer.from(bytes).toString("base64url")}`)
   yield* Console.log(`API key of workspace ${workspaceId}, shown this once and kept in ${file}: ${secret}`)
   return Redacted.make(secret)
 })
 
-const keep = (file: string, secret: string) =>
+const keep = (dataDir: string, file: string, secret: string) =>
   Effect.try({
     try: () => {
-      Fs.mkdirSync(Path.dirname(file), { recursive: true })
+      makeDirectory(dataDir)
       Fs.writeFileSync(file, `${secret}\n`, { mode: 0o600 })
       return secret
     },
-    catch: () => new ConfigurationError({ message: `DATA_DIR is not usable: ${file} cannot be written` })
+    catch: (cause) => new ConfigurationError({ message: unusable(dataDir, `${file} cannot be written`, cause) })
   })

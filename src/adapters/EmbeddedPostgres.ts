@@ -134,8 +134,8 @@ const launch = Effect.fnUntraced(function*(
   options: Options
 ) {
   const exited = yield* Deferred.make<void>()
-  return yield* Effect.acquireRelease(
-    Effect.sync(() => {
+  const begin = Effect.try({
+    try: () => {
       const long = (Fs.statSync(cluster.log, { throwIfNoEntry: false })?.size ?? 0) > maxLogBytes
       const log = Fs.openSync(cluster.log, long ? "w" : "a", 0o600)
       const logged = Fs.fstatSync(log).size
@@ -149,7 +149,11 @@ const launch = Effect.fnUntraced(function*(
       child.once("exit", () => Deferred.doneUnsafe(exited, Effect.void))
       child.once("error", () => Deferred.doneUnsafe(exited, Effect.void))
       return { child, exited, logged }
-    }),
+    },
+    catch: Cluster.unreachable(options.dataDir, "its database cannot be started")
+  })
+  return yield* Effect.acquireRelease(
+    begin,
     ({ child, exited }) => stop((signal) => child.kill(signal), Deferred.await(exited))
   )
 })

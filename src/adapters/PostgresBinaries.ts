@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import * as Fs from "node:fs"
 import { createRequire } from "node:module"
 import * as Path from "node:path"
+import { makeDirectory } from "./Directories.ts"
 
 /** The embedded database cannot be used. The message is one line for the operator, and says what to do. */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()("EmbeddedPostgresFailed", {
@@ -126,7 +127,7 @@ const copy = (installed: string, parent: string): string => {
   const directory = Path.join(parent, `postgres-${version(installed)}`)
   if (!Fs.existsSync(directory)) {
     const pending = `${directory}.${process.pid}`
-    if (Fs.mkdirSync(parent, { recursive: true }) !== undefined) Fs.chmodSync(parent, 0o755)
+    if (makeDirectory(parent)) Fs.chmodSync(parent, 0o755)
     Fs.cpSync(installed, pending, { recursive: true, verbatimSymlinks: true })
     link(pending)
     Fs.chmodSync(pending, 0o755)

@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import * as Crypto from "node:crypto"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
+import { makeDirectory, unusable } from "./Directories.ts"
 import { EmbeddedPostgresFailed, enterable, type PostgresBinaries, type ServerUser } from "./PostgresBinaries.ts"
 
 /** The superuser of a cluster, and the only role in it. */
@@ -45,11 +46,11 @@ interface OpenOptions extends Place {
 
 const home = (dataDir: string) => Path.join(dataDir, "postgres")
 
-const unusable = (dataDir: string) => (cause: unknown) =>
-  cause instanceof EmbeddedPostgresFailed ? cause : new EmbeddedPostgresFailed({
-    reason: "unreachable",
-    message: `The data directory ${dataDir} cannot be used: ${cause instanceof Error ? cause.message : "unknown"}`
-  })
+/** Why there is no cluster in this data directory, for the operator. */
+export const unreachable = (dataDir: string, what: string) => (cause: unknown): EmbeddedPostgresFailed =>
+  cause instanceof EmbeddedPostgresFailed
+    ? cause
+    : new EmbeddedPostgresFailed({ reason: "unreachable", message: unusable(dataDir, what, cause) })
 
 /**
  * Makes the data directory if it is not there, and says who runs the server in it. Where root hands over to another
@@ -60,13 +61,13 @@ export const place = (given: string, user: ServerUser): Effect.Effect<Place, Emb
     try: () => {
       // The server has a working directory of its own: a relative path would be another one there.
       const dataDir = Path.resolve(given)
-      Fs.mkdirSync(dataDir, { recursive: true, mode: user === undefined ? 0o700 : 0o711 })
+      makeDirectory(dataDir, user === undefined ? 0o700 : 0o711)
       const owner = Fs.statSync(Path.join(home(dataDir), "data"), { throwIfNoEntry: false })
       return user === undefined || owner === undefined || owner.uid === 0
         ? { dataDir, user }
         : { dataDir, user: { name: "its owner", uid: owner.uid, gid: owner.gid } }
     },
-    catch: unusable(given)
+    catch: unreachable(given, "it cannot be made")
   })
 
 /**
@@ -88,7 +89,7 @@ export const open = (options: OpenOptions): Effect.Effect<PostgresCluster, Embed
         dataArgument: dataArgument(data, options.user)
       }
     },
-    catch: unusable(options.dataDir)
+    catch: unreachable(options.dataDir, "its database cannot be made or read")
   })
 
 const wrongVersion = (data: string, made: string, brings: string) =>
@@ -124,7 +125,7 @@ const create = (options: OpenOptions): void => {
 const fill = (pending: string, options: OpenOptions): void => {
   const data = Path.join(pending, "data")
   const password = Path.join(pending, "password")
-  Fs.mkdirSync(data, { recursive: true, mode: 0o700 })
+  makeDirectory(data, 0o700)
   Fs.chmodSync(pending, options.user === undefined ? 0o700 : 0o711)
   Fs.writeFileSync(password, `${Crypto.randomBytes(32).toString("base64url")}\n`, { mode: 0o600 })
   if (options.user !== undefined) {

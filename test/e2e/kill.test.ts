@@ -118,6 +118,24 @@ describe("the start", () => {
       assert.strictEqual(Fs.readFileSync(Path.join(folder, "data/api-key"), "utf8"), `${key}\n`)
     }).pipe(Effect.scoped))
 
+  it.live("a data directory that cannot be used stops it with one line that says why, and what to do", () =>
+    Effect.gen(function*() {
+      const folder = yield* directory
+      const at = (...path: ReadonlyArray<string>) => Path.join(folder, ...path)
+      Fs.writeFileSync(at("file"), "")
+      Fs.mkdirSync(at("taken"))
+      Fs.writeFileSync(at("taken", "postgres"), "")
+      Fs.symlinkSync(at("nowhere"), at("dangling"))
+      // Nobody makes a directory there, root included.
+      const places = [at("file"), at("file", "below"), at("taken"), at("dangling"), "/proc/nope", "/sys/nope/below"]
+      for (const DATA_DIR of places) {
+        const { code, output } = yield* run([], { DATA_DIR })
+        const line = /^indelible: DATA_DIR (\S+) cannot be used: .+ \(.+\)\. Set DATA_DIR to a directory that .+\.\n$/
+        assert.strictEqual(line.exec(output)?.[1], DATA_DIR, output)
+        assert.strictEqual(code, 1)
+      }
+    }).pipe(Effect.scoped))
+
   it.live("a wrong value stops it with one line that names the variable and not the value", () =>
     Effect.gen(function*() {
       for (
