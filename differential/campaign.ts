@@ -1,18 +1,17 @@
-/** Many sequences on one server: each compared, what differs made small, and everything counted. */
+/** Many sequences of one kind on one server: each compared, what differs made small, and everything counted. */
 import { Effect, type Redacted } from "effect"
-import { compare, type Compared, type Difference } from "./compare.ts"
-import { generate } from "./generate.ts"
+import { type Arena, compare, type Compared, type Difference } from "./compare.ts"
 import { isError } from "./history.ts"
-import type { Sequence } from "./sequence.ts"
-import * as Server from "./server.ts"
+import type { AnySequence, Kind } from "./kind.ts"
 import { shrink } from "./shrink.ts"
 
-export interface Options {
+export interface Options<S extends AnySequence> {
+  readonly kind: Kind<S>
   readonly url: Redacted.Redacted
   readonly seed: string
   readonly sequences: number
   /** Compared before any other. */
-  readonly kept: ReadonlyArray<Sequence>
+  readonly kept: ReadonlyArray<S>
   /** How many are compared at the same time, each on connections of its own. */
   readonly lanes: number
   /** It ends when so many have been found. */
@@ -29,39 +28,53 @@ export interface Found {
 }
 
 export interface Outcome {
+  readonly kind: string
   readonly sequences: number
   readonly kept: number
   readonly found: ReadonlyArray<Found>
-  /** What Postgres did in them. A comparison of what never happens proves nothing. */
+  /** What Postgres did in them, and what came up. A comparison of what never happens proves nothing. */
   readonly counts: Readonly<Record<string, number>>
 }
 
-export const run = Effect.fnUntraced(function*({ kept, lanes, most, say, seed, sequences, url }: Options) {
+/** So many sequences later there is word of how far it is. */
+const wordAfter = 2_000
+
+export const run = Effect.fnUntraced(function*<S extends AnySequence>(options: Options<S>) {
+  const { kept, kind, lanes, most, say, seed, sequences, url } = options
   const counts = new Map<string, number>()
   const found: Array<Found> = []
   let next = -kept.length
   let done = 0
-  const work = Effect.fnUntraced(function*(number: number) {
-    const lane = yield* Server.make(url, number)
+  const work = Effect.fnUntraced(function*(lane: number) {
+    const arena: Arena<S> = { kind, begin: yield* kind.connect(url, lane) }
     while (next < sequences && found.length < most) {
       const index = next++
-      const sequence = index < 0 ? kept[index + kept.length]! : generate(seed, index)
-      const compared = yield* compare(lane, sequence)
+      const sequence = index < 0 ? kept[index + kept.length]! : kind.generate(seed, index)
+      const compared = yield* compare(arena, sequence)
       count(counts, compared)
       if (compared.difference !== null) {
-        const small = yield* shrink(lane, compared.difference)
+        const small = yield* shrink(arena, compared.difference)
         found.push({ ...small, from: sequence.steps.length })
       }
-      if (index >= 0 && ++done % 2_000 === 0 && say !== undefined) yield* say(`${done} sequences, ${found.length} differ`)
+      if (index >= 0 && ++done % wordAfter === 0 && say !== undefined) {
+        yield* say(`${done} sequences of ${kind.name}, ${found.length} differ`)
+      }
     }
   }, Effect.scoped)
   yield* Effect.forEach(Array.from({ length: lanes }, (_, lane) => lane), work, { concurrency: lanes, discard: true })
-  return { sequences: done, kept: kept.length, found, counts: Object.fromEntries([...counts].toSorted()) } satisfies Outcome
+  return {
+    kind: kind.name,
+    sequences: done,
+    kept: kept.length,
+    found,
+    counts: Object.fromEntries([...counts].toSorted())
+  } satisfies Outcome
 })
 
-const count = (counts: Map<string, number>, { attempts, server }: Compared): void => {
+const count = (counts: Map<string, number>, { attempts, notes, server }: Compared<AnySequence>): void => {
   const add = (name: string, amount = 1) => counts.set(name, (counts.get(name) ?? 0) + amount)
   add("asked again", attempts - 1)
+  for (const note of notes) add(note)
   for (const { step, told, waits } of server.moments) {
     add("steps")
     add(`do ${step.act.do}`)

@@ -1,27 +1,34 @@
 /**
  * Whether Postgres and the model agree on a sequence. Where Postgres is free, any of its outcomes will do: which of those
- * in a circle gives up depends on when each of them looks, so that the model is given every order of looks; and who goes
- * first when several wake at once is seen by asking again.
+ * in a circle gives up depends on when each of them looks, so that the model is given every order of looks; rows come in
+ * any order where none is asked for, so that it is given several; and who goes first when several wake at once is seen by
+ * asking again.
  */
 import { Effect } from "effect"
 import { follow, type History, type Moment } from "./history.ts"
-import * as Model from "./model.ts"
-import type { Sequence } from "./sequence.ts"
-import type { Lane } from "./server.ts"
+import type { AnySequence, Kind, Luck, Side, StepOf } from "./kind.ts"
 
-export interface Difference {
-  readonly sequence: Sequence
+/** Both databases, for sequences of one kind. */
+export interface Arena<S extends AnySequence> {
+  readonly kind: Kind<S>
+  /** The tables of Postgres as every sequence finds them, and nobody in a transaction. */
+  readonly begin: Effect.Effect<Side<StepOf<S>>>
+}
+
+export interface Difference<S extends AnySequence = AnySequence> {
+  readonly sequence: S
   readonly server: History
   readonly model: History
   /** The first moment that is not the same. As many as there are, if only the rows differ in the end. */
   readonly at: number
 }
 
-export interface Compared {
+export interface Compared<S extends AnySequence> {
   /** Null: they agree. */
-  readonly difference: Difference | null
-  /** What Postgres did, for counting. */
+  readonly difference: Difference<S> | null
+  /** What Postgres did, and what the model had to decide when it did the same, for counting. */
   readonly server: History
+  readonly notes: ReadonlyArray<string>
   /** How often Postgres was asked. */
   readonly attempts: number
 }
@@ -31,20 +38,29 @@ const patience = 12
 /** The most orders of looks that the model is given. */
 const mostOrders = 64
 
-export const compare = Effect.fnUntraced(function*(lane: Lane, sequence: Sequence) {
-  let difference: Difference | null = null
+export const compare = Effect.fnUntraced(function*<S extends AnySequence>({ begin, kind }: Arena<S>, sequence: S) {
+  /** The model has one history for each luck, however often Postgres is asked. */
+  const known = new Map<string, readonly [History, ReadonlyArray<string>]>()
+  const modelled = Effect.fnUntraced(function*(luck: Luck) {
+    const name = `${luck.draw} ${[...luck.pauses].join()}`
+    const before = known.get(name)
+    if (before !== undefined) return before
+    const side = kind.model(sequence, luck)
+    const history = yield* follow(kind, side, sequence)
+    const made = [history, side.notes ?? []] as const
+    known.set(name, made)
+    return made
+  })
+  let difference: Difference<S> | null = null
   for (let attempts = 1; ; attempts++) {
-    const server = yield* follow(yield* lane.begin, sequence)
-    const candidates: Array<Difference> = []
-    for (const pauses of orders(server.moments)) {
-      const model = yield* follow(Model.make(sequence.name, pauses), sequence)
+    const server = yield* follow(kind, yield* begin, sequence)
+    for (const luck of chances(server.moments, kind.draws)) {
+      const [model, notes] = yield* modelled(luck)
       const at = firstDifference(server, model)
-      if (at === null) return { difference: null, server, attempts } satisfies Compared
-      candidates.push({ sequence, server, model, at })
+      if (at === null) return { difference: null, server, notes, attempts } satisfies Compared<S>
+      if (difference === null || at > difference.at) difference = { sequence, server, model, at }
     }
-    const closest = candidates.reduce((one, other) => other.at > one.at ? other : one)
-    if (difference === null || closest.at > difference.at) difference = closest
-    if (attempts >= patience) return { difference, server, attempts } satisfies Compared
+    if (attempts >= patience) return { difference, server, notes: [], attempts } satisfies Compared<S>
   }
 })
 
@@ -57,7 +73,11 @@ const firstDifference = (one: History, other: History): number | null => {
   return one.rows === other.rows ? null : length
 }
 
-const isVictim = (what: string): boolean => what === "40P01"
+const isVictim = (what: string): boolean => /\b40P01\b|"contention"/.test(what)
+
+function* chances(moments: ReadonlyArray<Moment>, draws: number): Generator<Luck> {
+  for (let draw = 0; draw < draws; draw++) for (const pauses of orders(moments)) yield { pauses, draw }
+}
 
 /** Before which moments those who wait already must have looked in vain, for the same to give up as here. */
 const orders = (moments: ReadonlyArray<Moment>): ReadonlyArray<ReadonlySet<number>> => {

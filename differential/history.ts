@@ -1,6 +1,6 @@
 /** What a sequence comes to on one of the two databases: who was told what, and who waited for whom, step by step. */
 import { Effect } from "effect"
-import type { Sequence, Step } from "./sequence.ts"
+import type { AnySequence, AnyStep, Kind, Settled, Side, StepOf, Wait } from "./kind.ts"
 
 /** An answer to a connection: a value as JSON, or an SQLSTATE with the constraint that was in the way. */
 export interface Told {
@@ -8,27 +8,8 @@ export interface Told {
   readonly what: string
 }
 
-/** A connection that waits, and for which others. */
-export interface Wait {
-  readonly on: number
-  readonly for: ReadonlyArray<number>
-}
-
-export interface Settled {
-  readonly told: ReadonlyArray<Told>
-  readonly waits: ReadonlyArray<Wait>
-}
-
-/** One of the two databases, as a sequence finds it. */
-export interface Side {
-  /** Lets a connection do something, and returns once everybody has been answered or is known to wait. */
-  readonly step: (step: Step, at: number) => Effect.Effect<Settled>
-  /** What is in the tables in the end. */
-  readonly rows: Effect.Effect<string>
-}
-
 export interface Moment extends Settled {
-  readonly step: Step
+  readonly step: AnyStep
 }
 
 export interface History {
@@ -36,34 +17,26 @@ export interface History {
   readonly rows: string
 }
 
-/**
- * Goes through a sequence. The next step is the first one whose connection does not wait; in the end whoever is still
- * open commits, in the order of connections. A transaction that has failed is asked once more, and then left to its end.
- */
-export const follow = Effect.fnUntraced(function*(side: Side, { connections, steps }: Sequence) {
-  const left = steps.filter(({ on }) => on < connections)
-  const open = new Set<number>()
-  /** Of open transactions: how often they have been told of an error. */
-  const errors = new Map<number, number>()
+/** Goes through a sequence. The next step is the first one whose turn can come; in the end everybody comes to his end. */
+export const follow = Effect.fnUntraced(function*<S extends AnySequence>(
+  kind: Kind<S>,
+  side: Side<StepOf<S>>,
+  { connections, steps }: S
+) {
+  const turns = kind.turns()
+  const left: Array<StepOf<S>> = steps.filter(({ on }) => on < connections)
   const moments: Array<Moment> = []
   let waiting: ReadonlySet<number> = new Set()
-  const next = (): Step | undefined => {
-    const place = left.findIndex(({ act, on }) => act.do === "cancel" || !waiting.has(on))
-    if (place >= 0) return left.splice(place, 1)[0]
-    const on = [...open].toSorted().find((on) => !waiting.has(on))
-    return on === undefined ? undefined : { on, act: { do: "commit" } }
+  const next = (): StepOf<S> | null => {
+    const place = left.findIndex((step) => turns.mayCome(step, waiting))
+    return place >= 0 ? left.splice(place, 1)[0]! : turns.rest(waiting)
   }
-  for (let step = next(); step !== undefined; step = next()) {
-    const { act, on } = step
-    if (act.do === "cancel" ? !waiting.has(on) : isEnd(step) ? !open.has(on) : (errors.get(on) ?? 0) > 1) continue
-    const settled = yield* side.step(waiting.size > 0 ? patient(step) : step, moments.length)
-    open.add(on)
+  for (let asked = next(); asked !== null; asked = next()) {
+    const step = turns.as(asked, waiting)
+    if (step === null) continue
+    const settled = yield* side.step(step, moments.length)
     const told = settled.told.toSorted((a, b) => a.on - b.on)
-    for (const { on, what } of told) if (isError(what)) errors.set(on, (errors.get(on) ?? 0) + 1)
-    if (isEnd(step)) {
-      open.delete(on)
-      errors.delete(on)
-    }
+    turns.after(step, told)
     moments.push({ step, told, waits: transitively(settled.waits) })
     waiting = new Set(settled.waits.map(({ on }) => on))
   }
@@ -72,10 +45,6 @@ export const follow = Effect.fnUntraced(function*(side: Side, { connections, ste
 
 /** Whether somebody was told an SQLSTATE. */
 export const isError = (what: string): boolean => /^[0-9A-Z]{5}( |$)/.test(what)
-
-const isEnd = ({ act }: Step): boolean => act.do === "commit" || act.do === "rollback"
-
-const patient = ({ act, on }: Step): Step => ({ act, on })
 
 /**
  * Whoever stands in line for a row waits for the one before him in Postgres, and through him for the one who has it. So

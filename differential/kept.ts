@@ -3,11 +3,12 @@ import { Effect, Schema } from "effect"
 import { readdir, readFile } from "node:fs/promises"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
-import { Sequence } from "./sequence.ts"
+import { Sequence as Ports } from "./ports/sequence.ts"
+import { Sequence as Statements } from "./statements/sequence.ts"
 
 const folder = fileURLToPath(new URL("kept/", import.meta.url))
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Sequence))
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Union([Statements, Ports])))
 
 export const read = (path: string) => Effect.flatMap(Effect.promise(() => readFile(path, "utf8")), (text) => decode(text))
 
@@ -16,3 +17,5 @@ export const readKept = Effect.gen(function*() {
   const files = yield* Effect.promise(() => readdir(folder))
   return yield* Effect.forEach(files.filter((name) => name.endsWith(".json")).toSorted(), (name) => read(Path.join(folder, name)))
 })
+
+export type Sequence = Ports | Statements

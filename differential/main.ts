@@ -3,7 +3,7 @@
  * agree, 1 they differ, 2 wrong usage, 3 it could not run.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Console, Effect, Logger, Option, Redacted, References, Schema } from "effect"
+import { Cause, Console, Effect, Logger, Option, Redacted, References, Schema } from "effect"
 import { CliError, Command, Flag } from "effect/cli"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
@@ -11,11 +11,18 @@ import * as Path from "node:path"
 import * as EmbeddedPostgres from "../src/adapters/EmbeddedPostgres.ts"
 import * as Campaign from "./campaign.ts"
 import { read, readKept } from "./kept.ts"
+import type { AnySequence, Kind } from "./kind.ts"
+import { ports } from "./ports/kind.ts"
+import { statements } from "./statements/kind.ts"
 import { counterexample } from "./words.ts"
 
 const flags = {
+  kind: Flag.Literals("kind", ["statements", "ports", "both"]).pipe(
+    Flag.withDescription("Statements on two small tables, operations of the ports, or as many of both"),
+    Flag.withDefault("both")
+  ),
   sequences: Flag.Int("sequences").pipe(
-    Flag.withDescription("How many sequences beside the kept ones"),
+    Flag.withDescription("How many sequences of each kind beside the kept ones"),
     Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 }))),
     Flag.withDefault(2_000)
   ),
@@ -51,32 +58,35 @@ const embedded = Effect.gen(function*() {
   return (yield* EmbeddedPostgres.make({ dataDir, durable: false })).url
 })
 
-const differential = Command.make("differential", flags, ({ databaseUrl, json, lanes, most, replay, seed, sequences }) =>
+const differential = Command.make("differential", flags, ({ databaseUrl, json, kind, replay, ...options }) =>
   Effect.gen(function*() {
     const chosen = Option.isSome(replay) ? [yield* read(Path.resolve(replay.value))] : yield* readKept
     const url = Option.isSome(databaseUrl) ? Redacted.make(databaseUrl.value) : yield* embedded
-    const outcome = yield* Campaign.run({
-      url,
-      seed,
-      sequences: Option.isSome(replay) ? 0 : sequences,
-      kept: chosen,
-      lanes,
-      most,
-      say: (line) => json ? Effect.void : Console.error(line)
-    })
-    yield* Console.log(json ? JSON.stringify(outcome, null, 2) : inWords(outcome))
-    process.exitCode = outcome.found.length === 0 ? 0 : 1
+    const campaign = <S extends AnySequence>(kind: Kind<S>, kept: ReadonlyArray<S>) =>
+      Campaign.run({
+        ...options,
+        kind,
+        kept,
+        url,
+        sequences: Option.isSome(replay) ? 0 : options.sequences,
+        say: (line) => json ? Effect.void : Console.error(line)
+      })
+    const outcomes: Array<Campaign.Outcome> = []
+    if (kind !== "ports") outcomes.push(yield* campaign(statements, chosen.filter((one) => one.kind === "statements")))
+    if (kind !== "statements") outcomes.push(yield* campaign(ports, chosen.filter((one) => one.kind === "ports")))
+    yield* Console.log(json ? JSON.stringify(outcomes, null, 2) : outcomes.map(inWords).join("\n\n"))
+    process.exitCode = outcomes.some(({ found }) => found.length > 0) ? 1 : 0
   }).pipe(
     Effect.scoped,
     Effect.provideService(References.MinimumLogLevel, "Error"),
     Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
     Effect.catchCause((cause) => {
       process.exitCode = 3
-      return Console.error("differential: it could not run", cause)
+      return Console.error(`differential: it could not run\n${Cause.pretty(cause)}`)
     })
   )).pipe(Command.withDescription("The same sequences on the simulated database and on Postgres, statement by statement"))
 
-const inWords = ({ counts, found, kept, sequences }: Campaign.Outcome): string => {
+const inWords = ({ counts, found, kept, kind, sequences }: Campaign.Outcome): string => {
   const examples = found.flatMap(({ difference, from, tries }) => [
     "",
     counterexample(difference),
@@ -84,7 +94,7 @@ const inWords = ({ counts, found, kept, sequences }: Campaign.Outcome): string =
     JSON.stringify(difference.sequence)
   ])
   const what = Object.entries(counts).map(([name, count]) => `${String(count).padStart(9)}  ${name}`)
-  return [...what, ...examples, "", `${sequences} sequences and ${kept} kept ones, ${found.length} differ`].join("\n")
+  return [...what, ...examples, "", `${sequences} sequences of ${kind} and ${kept} kept ones, ${found.length} differ`].join("\n")
 }
 
 const wrongUsage = (error: unknown) =>

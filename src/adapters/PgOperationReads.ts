@@ -82,10 +82,10 @@ export const makeReads = (sql: PgClient.PgClient): Reads => {
         )
         select workspace_id as "workspaceId", lane, ready from heads limit ${scan}`).pipe(
         Effect.map((rows) => {
-          const heads = decodeLanes(rows)
+          const heads = decodeLanes(rows).map(({ ready, ...lane }) => ({ ready, lane }))
           return {
-            stalled: heads.filter((head) => !head.ready),
-            next: heads.length < scan ? null : heads.at(-1) ?? null
+            stalled: heads.filter(({ ready }) => !ready).map(({ lane }) => lane),
+            next: heads.length < scan ? null : heads.at(-1)?.lane ?? null
           }
         })
       ),

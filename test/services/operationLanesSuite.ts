@@ -153,6 +153,7 @@ export const suite = <R, E>(name: string, ports: Layer.Layer<Store | Transaction
         const whole = yield* operations.stalledLanes(null, many)
         assert.isNull(whole.next)
         assert.deepStrictEqual(sorted(whole.stalled), sorted(stalled))
+        assert.deepStrictEqual([...new Set(whole.stalled.flatMap((lane) => Object.keys(lane)))].toSorted(), ["lane", "workspaceId"])
         for (const scan of [1, 2, 3, 7]) {
           const found: Array<LaneRef> = []
           let after: LaneRef | null = null

@@ -147,7 +147,7 @@ describe("something that may be there once", () => {
       assert.isAbove(ms, 60)
       assert.isBelow(outcome(waiting).ms, 10)
       assert.strictEqual(told(exit) instanceof DatabaseDefect, !mine)
-      if (!mine) assert.include(String(told(exit)), "23505 keys_pkey")
+      if (!mine) assert.include(String(told(exit)), "23505 idempotency_keys_pkey")
       assert.deepStrictEqual([...world.database.committed.keys.values()], [key(mine ? other : his)])
     })
 

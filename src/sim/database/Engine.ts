@@ -69,7 +69,7 @@ export class Engine {
     let value: A
     try {
       value = statement.body(tx)
-      checkReferences(tx)
+      checkEvents(tx)
     } catch (error) {
       return this.fail(tx, error, done)
     }
@@ -141,7 +141,7 @@ export class Engine {
     let step: IteratorResult<Wait, unknown>
     try {
       step = run.steps.next()
-      if (step.done === true) checkReferences(tx)
+      if (step.done === true) checkEvents(tx)
     } catch (error) {
       return this.fail(tx, error, run.done)
     }
@@ -246,8 +246,7 @@ export class Engine {
   }
 }
 
-/** Foreign keys are looked at when a statement has done all it does. */
-const checkReferences = (tx: Tx): void => {
-  if (tx.inserted.length === 0) return
-  for (const slot of tx.inserted) slot.table.checkReferences(tx, slot)
+/** Foreign keys, and triggers that refuse: they look when a statement has done all it does. */
+const checkEvents = (tx: Tx): void => {
+  for (const event of tx.events) event.slot.table.checkEvent(tx, event)
 }

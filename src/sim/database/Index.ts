@@ -54,3 +54,20 @@ export class Index<Row extends object> {
 }
 
 const none: ReadonlyArray<never> = []
+
+/** Who has, or may come to have, the key that this row has in a unique index. */
+export const holderIn = <Row extends object>(index: Index<Row>, tx: Tx, row: Row, self: Slot<Row> | null): Slot<Row> | null => {
+  const key = index.keyOf(row)
+  if (key === null) return null
+  return index.at(key).find((slot) => slot !== self && mayBe(slot, tx, (row) => index.keyOf(row) === key)) ?? null
+}
+
+/** Any row. */
+export const always = () => true
+
+/** Whether a row like this is there for a transaction, or could be once another has ended. */
+export const mayBe = <Row extends object>(slot: Slot<Row>, tx: Tx, like: (row: Row) => boolean): boolean => {
+  const is = (row: Row | null) => row !== null && like(row)
+  if (slot.writer === null) return is(slot.committed)
+  return is(slot.pending) || (slot.writer !== tx && (is(slot.committed) || slot.past.some(like)))
+}

@@ -76,6 +76,11 @@ export class SimDatabase {
     return this.engine.blocked
   }
 
+  /** Which processes wait for which others. */
+  get waits(): ReadonlyArray<{ readonly by: string; readonly behind: ReadonlyArray<string> }> {
+    return this.engine.waits.map(({ behind, by }) => ({ by: by.by, behind: behind.map(({ by }) => by) }))
+  }
+
   /** Whether a transaction has the row of this operation locked. */
   isLocked(ref: OperationRef): boolean {
     return (this.tables.operations.slots.get(refKey(ref))?.holder ?? null) !== null

@@ -5,9 +5,9 @@
 import { refKey, type WorkspaceId } from "../../domain/Ids.ts"
 import type { Change, TableName } from "../Commit.ts"
 import { foreignKeyViolation, uniqueViolation } from "./DatabaseError.ts"
-import type { Index } from "./Index.ts"
+import { always, holderIn, type Index, mayBe } from "./Index.ts"
 import { follow, Lock, type Mode } from "./Lock.ts"
-import type { Steps, Tx } from "./Tx.ts"
+import type { Event, Steps, Tx } from "./Tx.ts"
 
 const nothing: ReadonlyArray<never> = []
 
@@ -59,12 +59,16 @@ export interface Reference<Row> {
 
 export interface TableOptions<Row extends object> {
   readonly name: TableName
+  /** In the schema, where it is another one. */
+  readonly schemaName?: string
   readonly keyOf: (row: Row) => string
   readonly unique?: ReadonlyArray<Index<Row>>
   readonly indexes?: ReadonlyArray<Index<Row>>
   readonly references?: ReadonlyArray<Reference<Row>>
-  /** Throws when a row may not become this: checks, and triggers that refuse. */
-  readonly check?: (before: Row | null, after: Row | null) => void
+  /** Throws when no row may be like this. */
+  readonly check?: (row: Row) => void
+  /** Throws when a row may not become this: triggers that refuse, when the statement has done all it does. */
+  readonly rule?: (before: Row | null, after: Row | null) => void
 }
 
 export class Table<Row extends object> {
@@ -77,16 +81,20 @@ export class Table<Row extends object> {
   private readonly unique: ReadonlyArray<Index<Row>>
   private readonly indexes: ReadonlyArray<Index<Row>>
   private readonly references: ReadonlyArray<Reference<Row>>
-  private readonly check: (before: Row | null, after: Row | null) => void
+  /** Throws when no row may be like this. Whoever updates looks before he waits for the row, and again afterwards. */
+  readonly check: (row: Row) => void
+  private readonly rule: ((before: Row | null, after: Row | null) => void) | null
 
-  constructor({ check = () => {}, indexes = [], keyOf, name, references = [], unique = [] }: TableOptions<Row>) {
+  constructor(options: TableOptions<Row>) {
+    const { check = () => {}, indexes = [], keyOf, name, references = [], rule = null, schemaName = name, unique = [] } = options
     this.name = name
     this.keyOf = keyOf
-    this.primary = `${name}_pkey`
+    this.primary = `${schemaName}_pkey`
     this.unique = unique
     this.indexes = indexes
     this.references = references
     this.check = check
+    this.rule = rule
   }
 
   /** A row that is there from the beginning. */
@@ -105,6 +113,7 @@ export class Table<Row extends object> {
 
   /** Inserts a row, once nobody in flight has anything of it that must be unique. */
   *insert(tx: Tx, row: Row): Steps<Slot<Row>> {
+    this.check(row)
     yield* this.await(tx, this.primary, () => this.holder(tx, row))
     const slot = this.place(tx, row)
     yield* this.enterUnique(tx, slot, row)
@@ -116,6 +125,7 @@ export class Table<Row extends object> {
    * first; a row that is on its way into the table is there for whoever wants the same.
    */
   *insertUnlessTaken(tx: Tx, row: Row, arbiter: string | null = null): Steps<Slot<Row> | null> {
+    this.check(row)
     const isArbiter = (name: string) => arbiter === null || name === arbiter
     const arbiters = this.unique.filter(({ name }) => isArbiter(name))
     while (true) {
@@ -173,14 +183,15 @@ export class Table<Row extends object> {
     if (slot.committed === null) this.slots.delete(slot.key)
   }
 
-  /** Throws when what an inserted row refers to does not exist. */
-  checkReferences(tx: Tx, slot: Slot<Row>): void {
-    const row = slot.seen(tx)
-    if (row === null) return
-    for (const { keyOf, name, table } of this.references) {
-      const key = keyOf(row)
-      if (key !== null && table.get(tx, key) === null) throw foreignKeyViolation(name)
+  /** Throws when what an inserted row refers to does not exist, or a row may not have become this. */
+  checkEvent(tx: Tx, { after, before, slot }: Event): void {
+    if (before === null && slot.seen(tx) !== null) {
+      for (const { keyOf, name, table } of this.references) {
+        const key = keyOf(after as Row)
+        if (key !== null && table.get(tx, key) === null) throw foreignKeyViolation(name)
+      }
     }
+    this.rule?.(before as Row | null, after as Row | null)
   }
 
   private place(tx: Tx, row: Row): Slot<Row> {
@@ -190,14 +201,16 @@ export class Table<Row extends object> {
     slot.take(tx)
     slot.replaced ||= slot.committed !== null
     this.write(tx, slot, row)
-    if (this.references.length > 0) tx.inserted.push(slot as unknown as Slot<object>)
     return slot
   }
 
   /** What a row is to be is there, but for what it must have alone. */
   private write(tx: Tx, slot: Slot<Row>, row: Row | null): void {
     const before = slot.seen(tx)
-    this.check(before, row)
+    if (row !== null) this.check(row)
+    if (this.rule !== null || (before === null && this.references.length > 0)) {
+      tx.events.push({ slot: slot as unknown as Slot<object>, before, after: row })
+    }
     if (slot.writer === null) {
       slot.writer = tx
       tx.writes.push(slot as unknown as Slot<object>)
@@ -248,22 +261,6 @@ export class Table<Row extends object> {
     for (const index of this.unique) index.leave(slot, row, stays)
     for (const index of this.indexes) index.leave(slot, row, stays)
   }
-}
-
-/** Who has, or may come to have, the key that this row has in a unique index. */
-const holderIn = <Row extends object>(index: Index<Row>, tx: Tx, row: Row, self: Slot<Row> | null): Slot<Row> | null => {
-  const key = index.keyOf(row)
-  if (key === null) return null
-  return index.at(key).find((slot) => slot !== self && mayBe(slot, tx, (row) => index.keyOf(row) === key)) ?? null
-}
-
-const always = () => true
-
-/** Whether a row like this is there for a transaction, or could be once another has ended. */
-const mayBe = <Row extends object>(slot: Slot<Row>, tx: Tx, like: (row: Row) => boolean): boolean => {
-  const is = (row: Row | null) => row !== null && like(row)
-  if (slot.writer === null) return is(slot.committed)
-  return is(slot.pending) || (slot.writer !== tx && (is(slot.committed) || slot.past.some(like)))
 }
 
 /** The slots whose row, as this transaction sees it, is like this. */

@@ -54,6 +54,7 @@ export class Tables {
   readonly apiKeysBySecret = new Index<Rows["apiKeys"]>("api_keys_secret_hash_key", (row) => row.secretHash)
   readonly apiKeys = new Table<Rows["apiKeys"]>({
     name: "apiKeys",
+    schemaName: "api_keys",
     keyOf: refKey,
     unique: [this.apiKeysBySecret],
     indexes: [this.apiKeysOf],
@@ -74,26 +75,29 @@ export class Tables {
     unique: [this.heads],
     indexes: [this.operationsOf, this.offered, this.running, this.failed, this.open],
     references: [this.toWorkspace("operations_have_a_workspace")],
-    check: Constraints.operation
+    ...Constraints.operation
   })
   private readonly toOperation = (name: string) => ({ name, table: this.operations, keyOf: operationKey })
   readonly keys = new Table<Rows["keys"]>({
     name: "keys",
+    schemaName: "idempotency_keys",
     keyOf: keyKey,
     references: [this.toOperation("idempotency_keys_workspace_id_operation_id_fkey")],
-    check: Constraints.key
+    ...Constraints.key
   })
   readonly inputs = new Table<Rows["inputs"]>({
     name: "inputs",
+    schemaName: "operation_inputs",
     keyOf: refKey,
-    check: Constraints.input
+    ...Constraints.input
   })
   readonly plans = new Table<Rows["plans"]>({
     name: "plans",
+    schemaName: "operation_plans",
     keyOf: refKey,
-    check: Constraints.plan
+    ...Constraints.plan
   })
-  readonly fairClock = new Table<Rows["fairClock"]>({ name: "fairClock", keyOf: () => singleton })
+  readonly fairClock = new Table<Rows["fairClock"]>({ name: "fairClock", schemaName: "fair_clock", keyOf: () => singleton })
   readonly outbox = new Table<Rows["outbox"]>({ name: "outbox", keyOf: seqKey })
 
   readonly live = partial<Rows["memories"]>("memories_workspace", (row) => !row.deleted, workspaceOf)
@@ -102,11 +106,12 @@ export class Tables {
     keyOf: refKey,
     indexes: [this.live],
     references: [this.toWorkspace("memories_have_a_workspace")],
-    check: Constraints.memory
+    ...Constraints.memory
   })
   readonly historyOf = new Index<Rows["history"]>("memory_history_memory", memoryKey)
   readonly history = new Table<Rows["history"]>({
     name: "history",
+    schemaName: "memory_history",
     keyOf: (row) => `${memoryKey(row)}/${row.version}`,
     indexes: [this.historyOf],
     references: [{
@@ -114,7 +119,7 @@ export class Tables {
       table: this.memories,
       keyOf: memoryKey
     }],
-    check: Constraints.history
+    ...Constraints.history
   })
   readonly projectionsOf = new Index<Rows["projections"]>("projections_operation", operationKey)
   readonly projections = new Table<Rows["projections"]>({
@@ -127,7 +132,7 @@ export class Tables {
     name: "accounts",
     keyOf: workspaceOf,
     references: [this.toWorkspace("accounts_workspace_id_fkey")],
-    check: Constraints.account
+    ...Constraints.account
   })
   readonly authorizationsOf = new Index<Rows["authorizations"]>("authorizations_operation", operationKey)
   readonly authorizations = new Table<Rows["authorizations"]>({
@@ -136,7 +141,7 @@ export class Tables {
     unique: [partial<Rows["authorizations"]>("authorizations_one_live", (row) => row.state !== "refunded", operationKey)],
     indexes: [this.authorizationsOf],
     references: [this.toOperation("authorizations_workspace_id_operation_id_fkey")],
-    check: Constraints.authorization
+    ...Constraints.authorization
   })
   readonly transfersOf = new Index<Rows["transfers"]>("transfers_workspace", workspaceOf)
   readonly transfers = new Table<Rows["transfers"]>({
@@ -148,11 +153,11 @@ export class Tables {
       partial("transfers_grant", ({ kind }) => kind === "grant", (row) => `${row.workspaceId}/${row.reference}`)
     ],
     indexes: [this.transfersOf],
-    check: Constraints.transfer
+    ...Constraints.transfer
   })
 
   /** Not a table of the records, and no part of their transactions. */
-  readonly vectors = new Table<Rows["vectors"]>({ name: "vectors", keyOf: refKey })
+  readonly vectors = new Table<Rows["vectors"]>({ name: "vectors", schemaName: "memory_vectors", keyOf: refKey })
 
   constructor() {
     this.fairClock.begin({ value: 0 })

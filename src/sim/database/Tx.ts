@@ -6,6 +6,13 @@ import type { Slot } from "./Table.ts"
 /** What a statement yields when it cannot go on: it goes on when the wait is over. */
 export type Steps<A> = Generator<Wait, A, void>
 
+/** How a statement has changed a row. Null: it did not exist, or does no more. */
+export interface Event {
+  readonly slot: Slot<object>
+  readonly before: object | null
+  readonly after: object | null
+}
+
 export class Tx implements Holder {
   /** The process incarnation that began it. */
   readonly by: string
@@ -22,8 +29,8 @@ export class Tx implements Holder {
   wait: Wait | null = null
   /** Rows that it has changed, each once. */
   readonly writes: Array<Slot<object>> = []
-  /** Rows that its present statement has inserted: what they refer to must exist when it ends. */
-  readonly inserted: Array<Slot<object>> = []
+  /** What its present statement has done that is looked at when it ends: foreign keys, and triggers that refuse. */
+  readonly events: Array<Event> = []
   /** Which of its statements is the present one. A statement changes a row once. */
   statement = 0
   /** Something in it has failed, and all of it is undone: it only waits for its end. */
@@ -49,7 +56,7 @@ export class Tx implements Holder {
     this.sentAt = sentAt
     this.key = key
     this.statement++
-    this.inserted.length = 0
+    this.events.length = 0
     this.idleSince = null
   }
 

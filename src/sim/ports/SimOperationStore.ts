@@ -213,14 +213,18 @@ function* save({ operations }: Tables, tx: Tx, rows: ReadonlyArray<SavedOperatio
     if (slot !== undefined && isAsRead(slot.seen(tx), saved.from)) candidates.push({ slot, saved })
   }
   const written: Array<OperationRef> = []
+  const changed = (row: Operation, to: Operation): Operation => {
+    const { createdAt, id, kind, lane, scope, workspaceId } = row
+    return { ...to, workspaceId, id, kind, scope, lane, createdAt }
+  }
   for (const { saved: { from, to }, slot } of candidates) {
     if (slot.touched(tx)) continue
+    operations.check(changed(slot.seen(tx)!, to))
     yield* tx.lock(slot)
     const row = slot.seen(tx)
     if (!isAsRead(row, from)) continue
-    const { createdAt, id, kind, lane, scope, workspaceId } = row
-    yield* operations.update(tx, slot, { ...to, workspaceId, id, kind, scope, lane, createdAt })
-    written.push({ workspaceId, id })
+    yield* operations.update(tx, slot, changed(row, to))
+    written.push({ workspaceId: row.workspaceId, id: row.id })
   }
   return written
 }

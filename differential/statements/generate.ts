@@ -1,5 +1,5 @@
-/** Sequences from a seed: few rows and many hands, so that they get in each other's way. */
-import { type Key, root } from "../src/sim/Keyed.ts"
+/** Sequences of statements from a seed: few rows and many hands, so that they get in each other's way. */
+import { type Key, root } from "../../src/sim/Keyed.ts"
 import type { Act, Sequence, Statement, Step } from "./sequence.ts"
 
 type Verb = Act["do"]
@@ -22,7 +22,7 @@ export const generate = (seed: string, index: number): Sequence => {
     const canHurry = act.do !== "commit" && act.do !== "rollback" && act.do !== "cancel"
     return canHurry && step.of("hurry").chance(0.03) ? { on, act, hurried: true } : { on, act }
   })
-  return { name: `${seed}/${index}`, connections, steps }
+  return { kind: "statements", name: `${seed}/${index}`, connections, steps }
 }
 
 const actOf = (key: Key): Act => {

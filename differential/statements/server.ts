@@ -1,77 +1,49 @@
-/** A sequence on Postgres: a connection each, and somebody who looks on and says who waits for whom. */
-import { PgClient } from "@effect/sql-pg"
+/** Statements on Postgres: a connection each, in a schema of its own lane. */
 import { Effect, Exit, Predicate, type Redacted, Scope } from "effect"
-import * as Reactivity from "effect/reactivity/Reactivity"
 import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
-import { session } from "../src/adapters/PgDatabase.ts"
-import { isCircular, type Settled, type Side, type Told, type Wait } from "./history.ts"
+import type { Told } from "../history.ts"
+import type { Settled, Side } from "../kind.ts"
+import * as Lookout from "../lookout.ts"
 import { homes, type Step, things } from "./sequence.ts"
-import { queryOf } from "./statements.ts"
+import { queryOf } from "./sql.ts"
 
-/** Connections to tables of their own, used for one sequence after the other. */
-export interface Lane {
-  /** The tables as every sequence finds them, and nobody in a transaction. */
-  readonly begin: Effect.Effect<Side>
-}
-
-/** How often somebody looks before he says that Postgres never comes to rest. */
-const looks = 200_000
 /** The tables are made anew after so many sequences, for what was deleted stays in them. */
 const freshAfter = 100
 
-const schema = (name: string): ReadonlyArray<string> => [
-  `drop schema if exists ${name} cascade`,
-  `create schema ${name}`,
+const tables: ReadonlyArray<string> = [
   "create table homes (id text primary key)",
   `create table things (id text primary key, code text, n integer not null, at timestamptz not null,
     home text constraint things_home_fkey references homes)`,
   "create unique index things_code on things (code) where code is not null"
 ]
 
-export const make = Effect.fnUntraced(function*(url: Redacted.Redacted, number: number) {
-  const name = `lane_${number}`
-  const connect = Effect.gen(function*() {
-    const options = session(url, `differential ${name}`)
-    const startupParameters = {
-      ...options.startupParameters,
-      search_path: name,
-      // Whoever waits in a circle finds out at once, and nobody gives up before he is told to.
-      deadlock_timeout: "1ms",
-      lock_timeout: "0",
-      statement_timeout: "0",
-      idle_in_transaction_session_timeout: "0"
-    }
-    const sql = yield* PgClient.make({ ...options, startupParameters, maxConnections: 1 })
-    return yield* sql.reserve
-  }).pipe(Effect.provide(Reactivity.layer))
-  const observer = yield* connect
-  for (const statement of schema(name)) yield* observer.executeUnprepared(statement, [], undefined)
+export const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, lane: number) {
+  const name = `differential_statements_${lane}`
+  const observer = yield* Lookout.connect(url, name)
+  yield* Lookout.schema(observer, name)
+  for (const statement of tables) yield* observer.executeUnprepared(statement, [], undefined)
   const members: Array<Member> = []
   for (let on = 0; on < 3; on++) {
-    const connection = yield* connect
-    const rows = yield* connection.execute("select pg_backend_pid() as pid", [], undefined)
-    members.push({ on, connection, pid: Number(rows[0].pid), busy: false, open: false })
+    const connection = yield* Lookout.connect(url, name)
+    members.push({ on, connection, pids: [yield* Lookout.pidOf(connection)], busy: false, open: false })
   }
   const scope = yield* Effect.scope
   let begun = 0
-  const begin = Effect.gen(function*() {
-    const one = new Server(observer, members, number, scope)
+  return Effect.gen(function*() {
+    const one = new Server(observer, members, lane, scope)
     yield* one.prepare(begun++ % freshAfter === 0)
-    return one as Side
+    return one as Side<Step>
   }).pipe(Effect.orDie)
-  return { begin } satisfies Lane
 })
 
-interface Member {
-  readonly on: number
+interface Member extends Lookout.Watched {
   readonly connection: Connection
-  readonly pid: number
   busy: boolean
   open: boolean
 }
 
-class Server implements Side {
+class Server implements Side<Step> {
   readonly rows: Effect.Effect<string>
   private readonly observer: Connection
   private readonly members: ReadonlyArray<Member>
@@ -109,36 +81,11 @@ class Server implements Side {
     return Effect.gen({ self: this }, function*() {
       this.told = []
       yield* this.start(step)
-      for (let look = 0; look < looks; look++) {
-        const waits = yield* this.look
-        if (waits !== null && !(step.hurried === true && waits.some(({ on }) => on === step.on))) {
-          return { told: this.told, waits }
-        }
-      }
-      return yield* Effect.die(new Error("Postgres does not come to rest"))
+      // Whoever is in a hurry does not wait for long.
+      const waits = yield* Lookout.settled(this.observer, this.members, (waits) =>
+        step.hurried === true && waits.some(({ on }) => on === step.on))
+      return { told: this.told, waits }
     }).pipe(Effect.orDie)
-  }
-
-  /** Who waits, if everybody who is busy does, and nobody for himself. Null: something is still happening. */
-  private get look(): Effect.Effect<ReadonlyArray<Wait> | null, SqlError> {
-    return Effect.gen({ self: this }, function*() {
-      const busy = this.members.filter(({ busy }) => busy)
-      if (busy.length === 0) return []
-      // One look at all locks says who waits at that moment. If everybody does, nobody changes that but who is in a circle.
-      const rows: ReadonlyArray<{ readonly pid: number; readonly blocker: number }> = yield* this.observer.execute(
-        `with waiting as materialized (select distinct pid from pg_locks where not granted and pid = any($1::int4[]))
-         select pid, blocker from waiting, unnest(pg_blocking_pids(pid)) as blocker`,
-        [`{${busy.map(({ pid }) => pid).join()}}`],
-        undefined
-      )
-      const still = this.members.filter(({ busy }) => busy)
-      const waits = still.map(({ on, pid }): Wait => ({
-        on,
-        for: rows.filter((row) => row.pid === pid).map(({ blocker }) => this.members.findIndex(({ pid }) => pid === blocker))
-      }))
-      if (still.length !== busy.length) return still.length === 0 ? [] : null
-      return waits.some((wait) => wait.for.length === 0) || isCircular(waits) ? null : waits
-    })
   }
 
   private start(step: Step): Effect.Effect<void, SqlError> {
@@ -146,7 +93,7 @@ class Server implements Side {
       const { act, on } = step
       const member = this.members[on]!
       if (act.do === "cancel") {
-        yield* this.observer.execute("select pg_cancel_backend($1::int4)", [member.pid], undefined)
+        yield* this.observer.execute("select pg_cancel_backend($1::int4)", [member.pids[0]], undefined)
         // It is only a signal: he waits no more once he has answered.
         return yield* Effect.repeat(Effect.yieldNow, { until: () => !member.busy })
       }

@@ -1,4 +1,4 @@
-/** A sequence: who does what on which connection, in which order. All that a comparison is repeated from. */
+/** A sequence of statements: who does what on which connection, in which order. All that a comparison is repeated from. */
 import { Schema } from "effect"
 
 const Id = Schema.Literals(["a", "b", "c", "d"])
@@ -47,6 +47,7 @@ export const Step = Schema.Struct({
 export type Step = typeof Step.Type
 
 export const Sequence = Schema.Struct({
+  kind: Schema.Literal("statements"),
   /** Where it comes from. */
   name: Schema.String,
   /** What it is about, in one sentence. */
@@ -65,10 +66,3 @@ export const homes = ["g"] as const
 
 /** A thing that has counted to this is not looked for any more. */
 export const enough = 3
-
-/** A step in words. */
-export const inWords = ({ act, hurried }: Step): string => {
-  const { do: verb, ...rest } = act
-  const details = Object.entries(rest).map(([name, value]) => `${name} ${[value].flat().join(", ") || "none"}`)
-  return [verb, ...details, ...(hurried === true ? ["in a hurry"] : [])].join(" ")
-}

@@ -1,14 +1,15 @@
 /** A sequence on the simulated database: its engine and its tables, with the statements of sequences as ports write theirs. */
 import { Effect } from "effect"
-import type { DatabaseError } from "../src/sim/database/DatabaseError.ts"
-import { Engine } from "../src/sim/database/Engine.ts"
-import { Index } from "../src/sim/database/Index.ts"
-import { matching, remove, type Slot, Table, takeFree } from "../src/sim/database/Table.ts"
-import { Lock } from "../src/sim/database/Lock.ts"
-import { type Steps, Tx } from "../src/sim/database/Tx.ts"
-import { Kernel } from "../src/sim/Kernel.ts"
-import { isCircular, type Settled, type Side, type Told } from "./history.ts"
-import { enough, homes, type Statement, type Step, things } from "./sequence.ts"
+import type { DatabaseError } from "../../src/sim/database/DatabaseError.ts"
+import { Engine } from "../../src/sim/database/Engine.ts"
+import { Index } from "../../src/sim/database/Index.ts"
+import { matching, remove, type Slot, Table, takeFree } from "../../src/sim/database/Table.ts"
+import { Lock } from "../../src/sim/database/Lock.ts"
+import { type Steps, Tx } from "../../src/sim/database/Tx.ts"
+import { Kernel } from "../../src/sim/Kernel.ts"
+import { isCircular, type Told } from "../history.ts"
+import type { Luck, Settled, Side } from "../kind.ts"
+import { enough, homes, type Sequence, type Statement, type Step, things } from "./sequence.ts"
 
 interface Thing {
   readonly id: string
@@ -27,15 +28,15 @@ const lookedMs = 1_001
 /** As long as nobody waits. */
 const patienceMs = 10_001
 
-/** Before the steps of `pauses`, whoever waits already has had the time to look for a circle. */
-export const make = (seed: string, pauses: ReadonlySet<number>): Side => new Model(seed, pauses)
+export const make = ({ name }: Sequence, { pauses }: Luck): Side<Step> => new Model(name, pauses)
 
-class Model implements Side {
+class Model implements Side<Step> {
   readonly rows: Effect.Effect<string>
+  readonly notes: Array<string> = []
   private readonly kernel: Kernel
   private readonly engine: Engine
   private readonly pauses: ReadonlySet<number>
-  private readonly tables = new Toys()
+  private readonly tables = new Toys((note) => this.notes.push(note))
   private readonly open = new Map<number, Tx>()
   private told: Array<Told> = []
 
@@ -102,12 +103,14 @@ class Model implements Side {
 const wordsOf = ({ constraint, sqlState }: DatabaseError): string => `${sqlState} ${constraint}`.trim()
 
 class Toys {
+  private readonly note: (note: string) => void
   private readonly byCode = new Index<Thing>("things_code", ({ code }) => code)
   readonly homes: Table<Home>
   readonly things: Table<Thing>
   private readonly names = new Map<string, Lock>()
 
-  constructor() {
+  constructor(note: (note: string) => void) {
+    this.note = note
     this.homes = new Table<Home>({ name: "homes" as never, keyOf: ({ id }) => id })
     this.things = new Table<Thing>({
       name: "things" as never,
@@ -133,7 +136,7 @@ class Toys {
         return yield* counted(things.insert(tx, fresh(tx, act.id, act.code, act.home)))
       case "offer": {
         const arbiter = { any: null, id: "things_pkey", code: "things_code" }[act.arbiter]
-        const slot = yield* things.insertUnlessTaken(tx, fresh(tx, act.id, act.code, null), arbiter)
+        const slot = yield* this.offering(things.insertUnlessTaken(tx, fresh(tx, act.id, act.code, null), arbiter))
         return slot === null ? 0 : 1
       }
       case "upsert":
@@ -146,10 +149,8 @@ class Toys {
         return yield* remove(tx, things, this.there(tx, ({ id }) => named(act.ids, id)))
       case "lock":
         return yield* this.lock(tx, act)
-      case "skip": {
-        const wanted = this.there(tx, (row) => isLow(row) && (!act.due || row.at <= tx.startedAt))
-        return takeFree(tx, wanted, act.limit).map(({ id }) => id)
-      }
+      case "skip":
+        return this.skip(tx, act)
       case "read":
         return this.read(tx)
       case "name":
@@ -168,7 +169,8 @@ class Toys {
 
   private *upsert(tx: Tx, id: string): Steps<number | null> {
     while (true) {
-      if ((yield* this.things.insertUnlessTaken(tx, fresh(tx, id, null, null), "things_pkey")) !== null) return 0
+      const slotOfOurs = yield* this.offering(this.things.insertUnlessTaken(tx, fresh(tx, id, null, null), "things_pkey"))
+      if (slotOfOurs !== null) return 0
       const slot = this.things.slots.get(id)!
       yield* tx.lock(slot)
       const row = slot.seen(tx)
@@ -184,7 +186,10 @@ class Toys {
     if (slot === undefined) return null
     yield* tx.lock(slot)
     const row = slot.seen(tx)
-    if (row === null || !like(row)) return null
+    if (row === null || !like(row)) {
+      this.note(lookedAgain)
+      return null
+    }
     const changed = to(row)
     yield* this.things.update(tx, slot, changed)
     return changed.n
@@ -196,8 +201,31 @@ class Toys {
       yield* tx.lock(slot, mode)
       const row = slot.seen(tx)
       if (row !== null && isLow(row)) found.push({ id: row.id, n: row.n })
+      else this.note(lookedAgain)
     }
     return found
+  }
+
+  private skip(tx: Tx, { due, limit }: Extract<Statement, { readonly do: "skip" }>): ReadonlyArray<string> {
+    const low = this.there(tx, isLow)
+    const wanted = low.filter((slot) => !due || slot.seen(tx)!.at <= tx.startedAt)
+    if (wanted.length < low.length) this.note("now() is before a row that is there")
+    const taken = takeFree(tx, wanted, limit).map(({ id }) => id)
+    if (wanted.slice(0, taken.length).some(({ key }) => !taken.includes(key)) || taken.length < Math.min(limit, wanted.length)) {
+      this.note("SKIP LOCKED has passed over a row")
+    }
+    return taken
+  }
+
+  /** Hears whether an insert with ON CONFLICT has to wait for another one. */
+  private *offering<A>(steps: Steps<A>): Steps<A> {
+    let step = steps.next()
+    if (step.done !== true) this.note("ON CONFLICT has waited for what was in flight")
+    while (step.done !== true) {
+      yield step.value
+      step = steps.next()
+    }
+    return step.value
   }
 
   private there(tx: Tx, like: (row: Thing) => boolean): ReadonlyArray<Slot<Thing>> {
@@ -213,6 +241,8 @@ class Toys {
 
 const fresh = (tx: Tx, id: string, code: string | null, home: string | null): Thing =>
   ({ id, code, n: 0, at: tx.startedAt, home })
+
+const lookedAgain = "a second look has found another row than the first"
 
 const isLow = ({ n }: Thing): boolean => n < enough
 
