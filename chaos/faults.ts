@@ -21,7 +21,7 @@ export interface Count {
 }
 
 /** How long a fault waits for something to happen to: a process that is up, a database that answers, a message to hold up. */
-const patience = { tries: 120, everyMs: 100 }
+const patience = { tries: 120, everyMs: 100, forDrawn: 20 }
 
 const terminate = (share: number) =>
   `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'indelible%'
@@ -29,6 +29,8 @@ const terminate = (share: number) =>
 
 const away = "alter table if exists memory_vectors rename to memory_vectors_away"
 const back = "alter table if exists memory_vectors_away rename to memory_vectors"
+
+const inWords = (fault: Fault): string => `${kindOf(fault)}${"member" in fault ? ` (${fault.member})` : ""}`
 
 /** `note` is told of each fault as it begins, and as it meets something. */
 export const make = (world: World, note: (line: string) => void): Faults => {
@@ -60,7 +62,19 @@ export const make = (world: World, note: (line: string) => void): Faults => {
     }
     return false
   })
-  const becomesUp = (name: string) => persist(Effect.sync(members.get(name)!.isUp))
+  /** The process that was drawn, or another one of its role when that one is down for long. */
+  const standIn = Effect.fnUntraced(function*(name: string) {
+    const { role } = members.get(name)!
+    const all = [name, ...[...members.values()].flatMap((other) => other.role === role && other.name !== name ? [other.name] : [])]
+    let found: string | undefined
+    let asked = 0
+    yield* persist(Effect.sync(() => {
+      const eligible = asked++ < patience.forDrawn ? all.slice(0, 1) : all
+      found = eligible.find((one) => members.get(one)!.isUp())
+      return found !== undefined
+    }))
+    return found ?? name
+  })
   /** Goes on for a while, and for longer until what it does to others was done to somebody. False when it was to nobody. */
   const during = Effect.fnUntraced(function*(
     ms: number,
@@ -107,22 +121,15 @@ export const make = (world: World, note: (line: string) => void): Faults => {
         })
       case "Delay": {
         const { delay, late } = linkOf(fault.member)
-        return Effect.andThen(
-          becomesUp(fault.member),
-          during(fault.ms, { begin: () => delay(fault.delayMs), done: late, over: () => delay(0) })
-        )
+        return during(fault.ms, { begin: () => delay(fault.delayMs), done: late, over: () => delay(0) })
       }
       case "BlackHole": {
         const { hold, late, release } = linkOf(fault.member)
-        return Effect.andThen(
-          becomesUp(fault.member),
-          during(fault.ms, { begin: hold, done: late, over: () => release(fault.end) })
-        )
+        return during(fault.ms, { begin: hold, done: late, over: () => release(fault.end) })
       }
       case "Overtake": {
         const { hold, late, release } = linkOf(fault.member)
         return inTurn(Effect.gen(function*() {
-          yield* becomesUp(fault.member)
           provider.mood("slow-when-repeated")
           yield* Effect.sleep(fault.gatherMs)
           const met = yield* during(fault.ms, { begin: hold, done: late, over: () => release("deliver") })
@@ -171,15 +178,18 @@ export const make = (world: World, note: (line: string) => void): Faults => {
     for (const { atMs, fault } of schedule) {
       yield* Effect.sleep(Math.max(0, atMs - (performance.now() - begun)))
       const count = counts[kindOf(fault)] ??= { planned: 0, fired: 0 }
-      const what = `${kindOf(fault)}${"member" in fault ? ` (${fault.member})` : ""}`
       const tell = (line: string) => note(`${((performance.now() - begun) / 1_000).toFixed(1)} s  ${line}`)
       count.planned++
-      tell(what)
-      const hit = () => {
-        count.fired++
-        tell(`  ${what} has met something`)
-      }
-      const fiber = yield* Effect.forkDetach(Effect.map(strike(fault, hit), (met) => met ? hit() : undefined))
+      tell(inWords(fault))
+      const strikeOne = Effect.gen(function*() {
+        const struck = "member" in fault ? { ...fault, member: yield* standIn(fault.member) } : fault
+        const hit = () => {
+          count.fired++
+          tell(`  ${inWords(struck)} has met something`)
+        }
+        if (yield* strike(struck, hit)) hit()
+      })
+      const fiber = yield* Effect.forkDetach(strikeOne)
       going.add(fiber)
       fiber.addObserver(() => going.delete(fiber))
     }

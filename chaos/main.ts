@@ -37,7 +37,7 @@ const forTime = (usual: string) =>
 const clients = Flag.Int("clients").pipe(
   Flag.withDescription("How many clients ask at the same time"),
   Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
-  Flag.withDefault(6)
+  Flag.withDefault(10)
 )
 const json = Flag.Boolean("json").pipe(Flag.withDescription("The outcome as JSON"), Flag.withDefault(false))
 
