@@ -1,9 +1,21 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that any Node can say which one is needed: the service itself is TypeScript that Node 24 runs.
+import { existsSync } from "node:fs"
+
 const [major] = process.versions.node.split(".")
 if (Number(major) < 24) {
   console.error(`Indelible needs Node 24 or newer; this is ${process.versions.node}. "npm start" uses the right one.`)
   process.exit(1)
+}
+// What the environment says already stands, even when it says nothing.
+if (existsSync(".env")) {
+  try {
+    process.loadEnvFile(".env")
+  } catch {
+    console.error("indelible: .env cannot be read: it has to be a file that this user may read, or not to be there")
+    // To the audit 1 means that it found something.
+    process.exit(process.argv[2] === "audit" ? 3 : 1)
+  }
 }
 const tools = new Map([["admin", "../src/admin.ts"], ["audit", "../src/audit.ts"]])
 await import(tools.get(process.argv[2]) ?? "../src/main.ts")

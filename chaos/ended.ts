@@ -3,6 +3,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { execFile } from "node:child_process"
+import * as Os from "node:os"
 import * as Path from "node:path"
 import { Redacted as Secret } from "effect"
 import * as PgDatabase from "../src/adapters/PgDatabase.ts"
@@ -46,7 +47,8 @@ export const audit = (url: Redacted.Redacted): Effect.Effect<Audited> =>
     const child = execFile(
       process.execPath,
       [Path.join(import.meta.dirname, "../bin/indelible.mjs"), "audit", "--overdue", String(overdueSeconds)],
-      { env: { PATH: process.env["PATH"], DATABASE_URL: Secret.value(url) }, maxBuffer: 64 * 1024 * 1024 },
+      // Not here, where a developer may keep a .env.
+      { cwd: Os.tmpdir(), env: { PATH: process.env["PATH"], DATABASE_URL: Secret.value(url) }, maxBuffer: 64 * 1024 * 1024 },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === "number" ? error.code : 3
         resume(Effect.succeed({ code, lines: `${stdout}${stderr}`.trim().split("\n") }))

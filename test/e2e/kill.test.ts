@@ -2,24 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Fs from "node:fs"
-import * as Os from "node:os"
 import * as Path from "node:path"
 import * as FakeOpenAi from "../fakeOpenAi.ts"
-import { call, finished, run, start } from "./process.ts"
-
-const directory = Effect.acquireRelease(
-  Effect.sync(() => {
-    const path = Fs.mkdtempSync(Path.join(Os.tmpdir(), "indelible-e2e-"))
-    Fs.chmodSync(path, 0o755)
-    return path
-  }),
-  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
-)
+import { call, finished, folder, run, start } from "./process.ts"
 
 const environment = Effect.gen(function*() {
   const fake = yield* FakeOpenAi.serve
   const env = {
-    DATA_DIR: yield* directory,
+    DATA_DIR: yield* folder,
     PROVIDER: "openai",
     OPENAI_BASE_URL: fake.baseUrl,
     OPENAI_MODEL: "fake",
@@ -105,23 +95,49 @@ describe("the process ends", () => {
 describe("the start", () => {
   it.live("without any configuration it makes what it needs below the folder it is started in, and finds it again", () =>
     Effect.gen(function*() {
-      const folder = yield* directory
-      const first = yield* start({ INDELIBLE_API_KEY: "" }, "all", folder)
+      const place = yield* folder
+      const first = yield* start({ INDELIBLE_API_KEY: "" }, "all", place)
       const [, key] = /shown this once and kept in data\/api-key: (\S+)/.exec(first.output()) ?? []
       const headers = { authorization: `Bearer ${key}` }
       assert.strictEqual((yield* call(first, "GET", "/v1/usage", { headers })).body.available, 1_000_000)
       assert.strictEqual(yield* first.terminate, 0)
-      const second = yield* start({ INDELIBLE_API_KEY: "" }, "all", folder)
+      const second = yield* start({ INDELIBLE_API_KEY: "" }, "all", place)
       assert.include(second.output(), "is in data/api-key")
       assert.notInclude(second.output(), key!)
       assert.strictEqual((yield* call(second, "GET", "/v1/usage", { headers })).body.issued, 1_000_000)
-      assert.strictEqual(Fs.readFileSync(Path.join(folder, "data/api-key"), "utf8"), `${key}\n`)
+      assert.strictEqual(Fs.readFileSync(Path.join(place, "data/api-key"), "utf8"), `${key}\n`)
+    }).pipe(Effect.scoped))
+
+  it.live("a .env in the folder that it is started in speaks where the environment is silent", () =>
+    Effect.gen(function*() {
+      const place = yield* folder
+      const file = Path.join(place, ".env")
+      Fs.writeFileSync(file, "# a comment\nLEASE_SECONDS=none\nMAX_ATTEMPTS='many'\nexport BACKOFF_BASE_MS=\"some\"\n")
+      for (
+        const [env, wrong] of [
+          [{}, ["LEASE_SECONDS", "MAX_ATTEMPTS", "BACKOFF_BASE_MS"]],
+          [{ LEASE_SECONDS: "30", MAX_ATTEMPTS: "" }, ["BACKOFF_BASE_MS"]]
+        ] as const
+      ) {
+        for (const [args, name] of [[[], "indelible"], [["admin", "key", "list", "default"], "indelible admin"]] as const) {
+          const { code, output } = yield* run(args, env, place)
+          assert.match(output, new RegExp(`^${name}: ${wrong.map((name) => `${name} must be [^;]+`).join("; ")}\n$`))
+          assert.strictEqual(code, 1)
+        }
+      }
+      Fs.rmSync(file)
+      Fs.mkdirSync(file)
+      for (const [args, wanted] of [[[], 1], [["audit"], 3]] as const) {
+        const { code, output } = yield* run(args, {}, place)
+        assert.match(output, /^indelible: \.env cannot be read: .+\n$/)
+        assert.strictEqual(code, wanted)
+      }
     }).pipe(Effect.scoped))
 
   it.live("a data directory that cannot be used stops it with one line that says why, and what to do", () =>
     Effect.gen(function*() {
-      const folder = yield* directory
-      const at = (...path: ReadonlyArray<string>) => Path.join(folder, ...path)
+      const place = yield* folder
+      const at = (...path: ReadonlyArray<string>) => Path.join(place, ...path)
       Fs.writeFileSync(at("file"), "")
       Fs.mkdirSync(at("taken"))
       Fs.writeFileSync(at("taken", "postgres"), "")

@@ -1,6 +1,8 @@
 /** The service as an operator starts it: a process of its own, over real sockets, that can be stopped and killed. */
 import { Deferred, Effect, type Scope } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
 import * as Path from "node:path"
 
 const root = Path.join(import.meta.dirname, "../..")
@@ -23,8 +25,19 @@ interface Started {
   readonly exited: Deferred.Deferred<number | null>
 }
 
-const launch = (args: ReadonlyArray<string>, env: Record<string, string>, cwd = root) =>
-  Effect.acquireRelease(
+/** A folder of its own, gone afterwards: a `.env` beside the project is the developer's, and no part of a test. */
+export const folder = Effect.acquireRelease(
+  Effect.sync(() => {
+    const path = Fs.mkdtempSync(Path.join(Os.tmpdir(), "indelible-e2e-"))
+    Fs.chmodSync(path, 0o755)
+    return path
+  }),
+  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+)
+
+const launch = Effect.fnUntraced(function*(args: ReadonlyArray<string>, env: Record<string, string>, given?: string) {
+  const cwd = given ?? (yield* folder)
+  return yield* Effect.acquireRelease(
     Effect.sync((): Started => {
       const exited = Deferred.makeUnsafe<number | null>()
       const child = spawn(process.execPath, [Path.join(root, "bin/indelible.mjs"), ...args], {
@@ -47,14 +60,16 @@ const launch = (args: ReadonlyArray<string>, env: Record<string, string>, cwd = 
     }),
     ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), Deferred.await(exited))
   )
+})
 
 /** Runs to its own end: for what cannot start, and for tools. */
 export const run = (
   args: ReadonlyArray<string>,
-  env: Record<string, string>
+  env: Record<string, string>,
+  cwd?: string
 ): Effect.Effect<{ readonly code: number | null; readonly output: string }> =>
   Effect.scoped(Effect.gen(function*() {
-    const { exited, output } = yield* launch(args, env)
+    const { exited, output } = yield* launch(args, env, cwd)
     const code = yield* Deferred.await(exited)
     return { code, output: output() }
   }))
