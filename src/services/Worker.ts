@@ -150,7 +150,8 @@ const make = Effect.gen(function*() {
   const fence = Effect.gen(function*() {
     yield* Effect.sleep(Duration.millis(Math.max(10, Duration.toMillis(settings.fenceMargin) / 3)))
     const now = yield* Clock.monotonicTimeNanos
-    yield* lose([...held].flatMap(([key, { until }]) => until <= now ? [key] : []))
+    const over = [...held].flatMap(([key, { until }]) => until <= now ? [key] : [])
+    if (over.length > 0) yield* lose(over)
   }).pipe(Effect.forever)
 
   const giveBack = (left: ReadonlyArray<Held>) =>

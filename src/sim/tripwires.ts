@@ -107,7 +107,15 @@ const wire = (owner: object, member: string, what: string): object => {
  * Whether it is Effect that draws a hash for a function, which happens where causes that hold one are compared. Those
  * with equal hashes are compared as a whole, so that any number will do, and nothing is in the order of such a number.
  */
-const isIdentity = (): boolean => /\/effect\/(dist|src)\/Hash\.[jt]s/.test(new Error("who asks").stack ?? "")
+const isIdentity = (): boolean => {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 10
+  try {
+    return /\/effect\/(dist|src)\/Hash\.[jt]s/.test(new Error("who asks").stack ?? "")
+  } finally {
+    Error.stackTraceLimit = limit
+  }
+}
 
 /** Puts `value` in the place of a member, own or inherited; returns how to undo that. */
 const replace = (owner: object, member: string, value: unknown): () => void => {

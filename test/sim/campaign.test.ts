@@ -76,12 +76,12 @@ describe("threads", () => {
       assert.strictEqual((yield* campaign(pool, { blind: ["charged once"] })).failed, 0)
     }))
 
-  it.effect("a run that throws is told with its seed, and the others go on", () =>
+  it.effect("a run that throws is told with its seed and its place, and the others go on", () =>
     Effect.gen(function*() {
       const tally = yield* campaign(yield* poolOf(2, "error"), { runs: 100 })
       assert.isAbove(tally.breakdowns.length, 0)
       assert.strictEqual(tally.runs + tally.breakdowns.length, 100)
-      assert.isTrue(tally.breakdowns.every(({ message }) => message.includes("the toy is broken")))
+      assert.isTrue(tally.breakdowns.every(({ message }) => /the toy is broken\n +at .*toy\.ts/.test(message)))
     }))
 })
 

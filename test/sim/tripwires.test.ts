@@ -1,9 +1,10 @@
 /** Nothing of the real world gets into a simulation unnoticed, and afterwards the world is as it was. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, References } from "effect"
+import { Effect, Hash, References } from "effect"
 import { Kernel } from "../../src/sim/Kernel.ts"
 import { spawn } from "../../src/sim/Process.ts"
 import * as Tripwires from "../../src/sim/tripwires.ts"
+import { withoutStacks } from "../../src/sim/withoutStacks.ts"
 
 /** Touches something inside a simulation, and swallows whatever that throws, as a program may. */
 const touching = (touch: () => unknown) => {
@@ -51,6 +52,12 @@ describe("inside a simulation", () => {
     const hidden = Effect.provideService(Effect.yieldNow, References.PreventSchedulerYield, true)
     spawn(kernel, { name: "a", main: () => Effect.ignoreCause(hidden) })
     assert.throws(() => kernel.run(), "PreventSchedulerYield")
+  })
+
+  it("what a function is hashed by is nobody's randomness, also where errors have no stacks", () => {
+    const hashing = touching(() => Hash.hash(() => 1))
+    assert.deepStrictEqual(withoutStacks(hashing), { _tag: "Finished" })
+    assert.throws(() => withoutStacks(touching(() => Math.random())), Tripwires.Touched, "Math.random")
   })
 
   it("values that only look like the real world are left alone", () => {

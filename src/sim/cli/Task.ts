@@ -3,6 +3,7 @@ import type { Result } from "../Campaign.ts"
 import type { Keep, Run, Simulate, Spec } from "../Run.ts"
 import { shrink, type Shrunk } from "../Shrink.ts"
 import * as Tripwires from "../tripwires.ts"
+import { withoutStacks } from "../withoutStacks.ts"
 
 export interface Asked {
   readonly index: number
@@ -43,7 +44,8 @@ export const perform = (task: Task, simulate: Simulate, now: () => number): Answ
       return simulate(task.spec, task.keep)
     case "Shrink": {
       const end = now() + 1_000 * task.seconds
-      return shrink(task.spec, task.invariant, { simulate, runs: task.runs, enough: () => now() >= end })
+      const quick: Simulate = (spec, keep) => withoutStacks(() => simulate(spec, keep))
+      return shrink(task.spec, task.invariant, { simulate: quick, runs: task.runs, enough: () => now() >= end })
     }
   }
 }
@@ -60,12 +62,22 @@ const runs = (jobs: ReadonlyArray<Asked>, simulate: Simulate): ReadonlyArray<Out
 
 const outcome = ({ index, keep, spec }: Asked, simulate: Simulate): Outcome => {
   try {
-    const run = simulate(spec, keep)
+    const run = withoutStacks(() => simulate(spec, keep))
     const { fired, hash, outcomes, reached, states, steps, violations, virtualMs } = run
     const result = { violations, steps, virtualMs, hash, fired, reached, states, outcomes }
     return { index, result, run: keep === undefined ? null : run, error: null }
   } catch (error) {
-    return { index, result: null, run: null, error: describe(error) }
+    return { index, result: null, run: null, error: describe(again(() => simulate(spec, keep)) ?? error) }
+  }
+}
+
+/** What it throws, with its stack. */
+const again = (simulation: () => Run): unknown => {
+  try {
+    simulation()
+    return null
+  } catch (error) {
+    return error
   }
 }
 
