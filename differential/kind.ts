@@ -1,6 +1,7 @@
 /** One kind of sequence: how it is drawn, on what it runs on both sides, whose turn it is, and what would be simpler. */
 import type { Effect, Redacted, Scope } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
+import { root } from "../src/sim/Keyed.ts"
 import type { Told } from "./history.ts"
 
 export interface AnyStep {
@@ -57,8 +58,15 @@ export interface Turns<Step> {
 export interface Luck {
   /** Before these moments, whoever waits already has had the time to look for a circle. */
   readonly pauses: ReadonlySet<number>
-  /** Everything else that is random. */
+  /** Everything else that is random: whose turn it is when several can go on, and rows in no order. First the simplest. */
   readonly draw: number
+}
+
+/** Whose turn it is when several can go on at once: in the first draw that of the first one. */
+export const picks = (seed: string, draw: number): (count: number) => number => {
+  const key = root(seed).of("picks").of(draw)
+  let picked = 0
+  return (count) => draw === 0 || count < 2 ? 0 : key.of(picked++).below(count)
 }
 
 export interface Kind<S extends AnySequence> {

@@ -5,7 +5,7 @@ import { Kernel } from "../../src/sim/Kernel.ts"
 import { launch, type Server } from "../../src/sim/Server.ts"
 import type { Strikes } from "../../src/sim/Strikes.ts"
 import { isCircular, type Told } from "../history.ts"
-import type { Luck, Side, Wait } from "../kind.ts"
+import { type Luck, picks, type Side, type Wait } from "../kind.ts"
 import { type Hands, make as makeHands } from "./hands.ts"
 import { Clerk, Office } from "./office.ts"
 import * as Plain from "./plain.ts"
@@ -38,7 +38,7 @@ class Model extends Office {
 
   constructor(seed: string, connections: number, { draw, pauses }: Luck) {
     const kernel = new Kernel({ seed: `${seed}/${draw}`, budget: Infinity })
-    const database = new SimDatabase({ kernel, strikes: calm, connections: 1, leaseConnections: 1 })
+    const database = new SimDatabase({ kernel, strikes: calm, connections: 1, leaseConnections: 1, pick: picks(seed, draw) })
     const told: Array<Told> = []
     const processes: Array<Server<Working>> = []
     super(

@@ -55,6 +55,6 @@ export const statements: Kind<Sequence> = {
   connect: Server.connect,
   model: Model.make,
   turns: () => new StatementTurns(),
-  draws: 1,
+  draws: 8,
   simpler
 }

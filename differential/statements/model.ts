@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import type { DatabaseError } from "../../src/sim/database/DatabaseError.ts"
 import { Engine } from "../../src/sim/database/Engine.ts"
 import { Index } from "../../src/sim/database/Index.ts"
-import { matching, remove, type Slot, Table, takeFree } from "../../src/sim/database/Table.ts"
+import { lockAll, matching, remove, type Slot, Table, takeFree } from "../../src/sim/database/Table.ts"
 import { Lock } from "../../src/sim/database/Lock.ts"
 import { type Steps, Tx } from "../../src/sim/database/Tx.ts"
 import { Kernel } from "../../src/sim/Kernel.ts"
 import { isCircular, type Told } from "../history.ts"
-import type { Luck, Settled, Side } from "../kind.ts"
+import { type Luck, picks, type Settled, type Side } from "../kind.ts"
 import { enough, homes, type Sequence, type Statement, type Step, things } from "./sequence.ts"
 
 interface Thing {
@@ -28,7 +28,7 @@ const lookedMs = 1_001
 /** As long as nobody waits. */
 const patienceMs = 10_001
 
-export const make = ({ name }: Sequence, { pauses }: Luck): Side<Step> => new Model(name, pauses)
+export const make = ({ name }: Sequence, luck: Luck): Side<Step> => new Model(name, luck)
 
 class Model implements Side<Step> {
   readonly rows: Effect.Effect<string>
@@ -40,9 +40,9 @@ class Model implements Side<Step> {
   private readonly open = new Map<number, Tx>()
   private told: Array<Told> = []
 
-  constructor(seed: string, pauses: ReadonlySet<number>) {
+  constructor(seed: string, { draw, pauses }: Luck) {
     this.kernel = new Kernel({ seed })
-    this.engine = new Engine(this.kernel)
+    this.engine = new Engine(this.kernel, picks(seed, draw))
     this.pauses = pauses
     this.rows = Effect.sync(() => {
       const tx = this.begin("rows")
@@ -146,7 +146,7 @@ class Toys {
       case "recode":
         return yield* this.change(tx, act.id, () => true, (row) => ({ ...row, code: act.code }))
       case "delete":
-        return yield* remove(tx, things, this.there(tx, ({ id }) => named(act.ids, id)))
+        return yield* remove(tx, things, yield* lockAll(tx, this.there(tx, ({ id }) => named(act.ids, id))))
       case "lock":
         return yield* this.lock(tx, act)
       case "skip":

@@ -37,8 +37,12 @@ export class Engine {
   private waking = false
   private guard: Entry | null = null
 
-  constructor(kernel: Kernel) {
+  /** Whose turn it is when this many can go on at once. On a server it is anybody's; unless given, the first one's. */
+  private readonly pick: (count: number) => number
+
+  constructor(kernel: Kernel, pick: (count: number) => number = () => 0) {
     this.kernel = kernel
+    this.pick = pick
   }
 
   onCommit(listener: (commit: Commit) => void): void {
@@ -213,7 +217,8 @@ export class Engine {
     if (this.waking || this.woken.length === 0) return
     this.waking = true
     try {
-      for (let wait = this.woken.shift(); wait !== undefined; wait = this.woken.shift()) {
+      while (this.woken.length > 0) {
+        const wait = this.woken.splice(this.pick(this.woken.length), 1)[0]!
         const tx = wait.by as Tx
         const run = this.open.get(tx)!
         tx.wait = null

@@ -35,6 +35,8 @@ export interface SimDatabaseOptions {
   readonly connections?: number
   /** Of each process, for renewing leases. Default 2. */
   readonly leaseConnections?: number
+  /** Whose turn it is when this many who waited can go on at once. The first one's, unless given. */
+  readonly pick?: (count: number) => number
 }
 
 /** The transaction that a fiber is in. */
@@ -52,11 +54,11 @@ export class SimDatabase {
   private readonly connections: Connections
   private readonly dimension: number | null
 
-  constructor({ clock, connections = 10, dimension, kernel, leaseConnections = 2, strikes }: SimDatabaseOptions) {
+  constructor({ clock, connections = 10, dimension, kernel, leaseConnections = 2, pick, strikes }: SimDatabaseOptions) {
     this.dimension = dimension ?? null
     this.kernel = kernel
     this.clock = clock ?? new HostClock(kernel, { name: "database" })
-    this.engine = new Engine(kernel)
+    this.engine = new Engine(kernel, pick)
     this.connections = new Connections({
       kernel,
       strikes,

@@ -298,7 +298,13 @@ export const takeFree = <Row extends object>(tx: Tx, slots: ReadonlyArray<Slot<R
   return rows
 }
 
-/** Deletes these rows. Those that somebody else has deleted meanwhile are gone. */
+/** Locks all of these before anything becomes of one of them. */
+export function* lockAll<Row extends object>(tx: Tx, slots: ReadonlyArray<Slot<Row>>): Steps<ReadonlyArray<Slot<Row>>> {
+  for (const slot of slots) yield* tx.lock(slot)
+  return slots
+}
+
+/** Deletes these rows, one after the other. Those that somebody else has deleted meanwhile are gone. */
 export function* remove<Row extends object>(tx: Tx, table: Table<Row>, slots: ReadonlyArray<Slot<Row>>): Steps<number> {
   let count = 0
   for (const slot of slots) {

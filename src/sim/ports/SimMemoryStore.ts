@@ -7,7 +7,7 @@ import type { MemoryWrite } from "../../domain/Plan.ts"
 import { type ScopeFilter, scopeKeys } from "../../domain/Scope.ts"
 import type { MemoryStore, Projection } from "../../services/MemoryStore.ts"
 import type { SimDatabase } from "../database/SimDatabase.ts"
-import { matching, named, remove, type Slot, takeFree } from "../database/Table.ts"
+import { lockAll, matching, named, remove, type Slot, takeFree } from "../database/Table.ts"
 import { type Tables, versionKey } from "../database/Tables.ts"
 import type { Steps, Tx } from "../database/Tx.ts"
 import * as SimRecentMemories from "./SimRecentMemories.ts"
@@ -84,7 +84,9 @@ export const make = (database: SimDatabase): MemoryStore => {
     finishProjections: (done) =>
       done.length === 0
         ? Effect.void
-        : database.askInTurn("memories.finishProjections", (tx) => remove(tx, projections, projectionSlots(tx, done))),
+        : database.askInTurn("memories.finishProjections", function*(tx) {
+          yield* remove(tx, projections, yield* lockAll(tx, projectionSlots(tx, done)))
+        }),
 
     postponeProjections: (rows) =>
       rows.length === 0
