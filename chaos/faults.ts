@@ -130,11 +130,13 @@ export const make = (world: World, note: (line: string) => void): Faults => {
       case "Overtake": {
         const { hold, late, release } = linkOf(fault.member)
         return inTurn(Effect.gen(function*() {
-          provider.mood("slow-when-repeated")
+          provider.mood({ overtaken: fault.member })
+          // With something to write in hand, or nothing that it sends could come too late.
+          const thinks = yield* persist(Effect.sync(() => provider.thought() > 0))
           yield* Effect.sleep(fault.gatherMs)
-          const met = yield* during(fault.ms, { begin: hold, done: late, over: () => release("deliver") })
+          const held = yield* during(fault.ms, { begin: hold, done: late, over: () => release("deliver") })
           provider.mood("by-seed")
-          return met
+          return thinks && held
         }))
       }
       case "Deafen": {

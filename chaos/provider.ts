@@ -3,14 +3,19 @@ import { Effect, type Scope } from "effect"
 import { root } from "../src/sim/Keyed.ts"
 import * as FakeOpenAi from "../test/fakeOpenAi.ts"
 
-/** How all requests fare for a while, whatever the seed has for each. */
-export type Mood = "by-seed" | "honest" | "hang" | "down" | "limited" | "slow-when-repeated"
+/**
+ * How requests fare for a while, whatever the seed has for each. Whoever is to be overtaken is answered soon, but not at
+ * once, and whoever takes over from it late.
+ */
+export type Mood = "by-seed" | "honest" | "hang" | "down" | "limited" | { readonly overtaken: string }
 
 export interface Provider {
   readonly baseUrl: string
   readonly mood: (mood: Mood) => void
   /** How many requests fared as a mood would have it, and not as by the seed. */
   readonly byMood: () => number
+  /** How many requests of a process it thinks about, or has thought about, since that is to be overtaken. */
+  readonly thought: () => number
   /** What it did to requests, by name. */
   readonly did: () => Readonly<Record<string, number>>
 }
@@ -30,6 +35,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
   const calls = new Map<string, number>()
   let mood: Mood = "by-seed"
   let byMood = 0
+  let thought = 0
 
   const late = (ms: number, behaviour: FakeOpenAi.Behaviour): FakeOpenAi.Behaviour => (response, received) => {
     const timer = setTimeout(() => response.destroyed || behaviour(response, received), ms)
@@ -79,8 +85,8 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
     return "prompt"
   }
 
-  /** What a mood makes of a request; null where the seed decides. */
-  const nameIn = (mood: Mood, embeds: boolean, call: number): string | null => {
+  /** What the mood makes of a request; null where the seed decides. */
+  const nameNow = (asker: string, embeds: boolean, call: number): string | null => {
     switch (mood) {
       case "by-seed":
         return null
@@ -88,10 +94,11 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
         return "prompt"
       case "hang":
         return "past the lease"
-      case "slow-when-repeated":
-        return embeds ? "prompt" : call === 1 ? "thinks" : "past the lease"
-      default:
+      case "down":
+      case "limited":
         return mood
+      default:
+        return embeds ? "prompt" : call > 1 ? "past the lease" : mood.overtaken === asker ? "thinks" : null
     }
   }
 
@@ -101,16 +108,22 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
     const call = (calls.get(about) ?? 0) + 1
     calls.set(about, call)
     const chance = root(seed).of("provider").of(about).of(call)
-    const name = nameIn(mood, embeds, call) ?? named(embeds ? embeddingOdds : odds, chance.unit())
+    const asker = received.headers.authorization?.replace("Bearer ", "") ?? ""
+    const name = nameNow(asker, embeds, call) ?? named(embeds ? embeddingOdds : odds, chance.unit())
     if (mood !== "by-seed") byMood++
+    if (name === "thinks") thought++
     did[name] = (did[name] ?? 0) + 1
     return behaviours[name]!(call, chance.of("time").unit())
   }
 
   return {
     baseUrl: fake.baseUrl,
-    mood: (next) => void (mood = next),
+    mood: (next) => {
+      mood = next
+      thought = 0
+    },
     byMood: () => byMood,
+    thought: () => thought,
     did: () => did
   }
 })

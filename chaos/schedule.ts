@@ -67,7 +67,7 @@ const anyone = (key: Key, { apis, workers }: Cast) => oneOf(key, [...apis, ...wo
 const overtake: Draw = (key, { leaseMs, workers }) => ({
   _tag: "Overtake",
   member: oneOf(key, workers),
-  gatherMs: key.of("gather").between(600, 1_200),
+  gatherMs: key.of("gather").between(100, 500),
   ms: leaseMs + key.of("ms").between(1_500, 3_000)
 })
 

@@ -95,6 +95,7 @@ export const make = Effect.fnUntraced(function*(seed: string, place: Place): Eff
       ...settings,
       DATABASE_URL: Redacted.value(database.urlAt(link.port, name)),
       OPENAI_BASE_URL: provider.baseUrl,
+      OPENAI_API_KEY: name,
       INDELIBLE_API_KEY: `chaos-${"0".repeat(20)}`
     }
     const role = name.startsWith("api") ? "api" : "worker"
