@@ -37,7 +37,7 @@ export interface Transfer {
 
 export const TransferRow = Schema.Struct({
   workspaceId: WorkspaceId,
-  /** Its place in the workspace's ledger, increasing. */
+  /** Its place in the ledger, increasing; one sequence serves all workspaces, and no number is used twice. Gaps are no loss. */
   seq: Schema.BigInt,
   kind: TransferKind,
   operationId: Schema.NullOr(OperationId),

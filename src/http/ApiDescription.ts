@@ -1,6 +1,7 @@
 /** Completes the OpenAPI document with what schemas of strings cannot say: types, bounds, headers and their meaning. */
 import { messagesMax } from "../domain/Command.ts"
 import { scopeIdMaxLength, scopeKeys } from "../domain/Scope.ts"
+import { examples } from "./ApiExamples.ts"
 import { cursorMaxLength, pageDefault, pageMax, searchDefault, waitMaxSeconds } from "./Limits.ts"
 
 interface Parameter {
@@ -37,6 +38,11 @@ const parameters: Record<string, Omit<Parameter, "in">> = {
     schema: text,
     description: "`wait=N` holds the answer for up to N seconds, until the event is terminal. Others are ignored."
   },
+  "header x-request-id": {
+    name: "X-Request-Id",
+    schema: { type: "string", pattern: "^[A-Za-z0-9_-]{1,64}$" },
+    description: "Your own id for this request, for the answer and the logs. Any other value is replaced by a new one."
+  },
   "path id": { name: "id", schema: { type: "string", format: "uuid" } },
   "query limit": {
     name: "limit",
@@ -63,6 +69,9 @@ const parameters: Record<string, Omit<Parameter, "in">> = {
     schema: { type: "string", minLength: 1, maxLength: scopeIdMaxLength }
   }]))
 }
+
+/** Taken by every route. */
+const requestId = { name: "x-request-id", in: "header", required: false }
 
 const headers: Record<string, Header> = {
   etag: { description: "The version, as an entity tag.", schema: text },
@@ -95,8 +104,20 @@ const describeResponse = (status: string, response: { headers?: Record<string, H
   const declared = response.headers ?? {}
   const all = { ...declared, ...Object.fromEntries(common(status).map((name) => [name, headers[name]])) }
   response.headers = Object.fromEntries(
-    Object.entries(all).map(([name, header]) => [canonicalName(name), { required: header?.required, ...headers[name] }])
+    Object.entries(all).map(([name, header]) => [canonicalName(name), {
+      required: header?.required ?? (name === "retry-after" && status === "503"),
+      ...headers[name]
+    }])
   ) as Record<string, Header>
+}
+
+/** What every problem document has, whether or not it is what a client branches on. */
+const describeProblems = (schemas: Record<string, any>): void => {
+  for (const schema of Object.values(schemas)) {
+    if (schema.properties?.type?.enum?.[0]?.startsWith("urn:indelible:problem:") !== true) continue
+    delete schema.properties.instance
+    schema.required = [...new Set([...schema.required, "title", "status"])]
+  }
 }
 
 const scopeRequired = { anyOf: scopeKeys.map((key) => ({ required: [key] })) }
@@ -120,14 +141,18 @@ export const describe = (spec: Record<string, any>): Record<string, any> => {
   const complete = JSON.parse(JSON.stringify(spec).replace(/(\w+)Encoded"/g, "$1\""))
   for (const path of Object.values<Record<string, any>>(complete.paths)) {
     for (const operation of Object.values(path)) {
-      operation.parameters = operation.parameters.map((parameter: Parameter) => ({
+      operation.parameters = [...operation.parameters, requestId].map((parameter: Parameter) => ({
         ...parameter,
         ...parameters[`${parameter.in} ${parameter.name}`]
       }))
       for (const [status, response] of Object.entries<any>(operation.responses)) describeResponse(status, response)
+      for (const content of Object.values<any>(operation.requestBody?.content ?? {})) {
+        content.examples = examples[content.schema.$ref.split("/").at(-1)]
+      }
     }
   }
   describeBodies(complete.components.schemas)
+  describeProblems(complete.components.schemas)
   // As it is registered: the page offers a name and a password for any spelling that it does not know.
   complete.components.securitySchemes.bearer.scheme = "bearer"
   return complete

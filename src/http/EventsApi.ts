@@ -13,7 +13,7 @@ import {
   keyed,
   WrongStateProblem
 } from "./Problems.ts"
-import { Accepted } from "./Receipt.ts"
+import { Reopened } from "./Receipt.ts"
 import { pageOf, pageQuery, scopeQuery } from "./Wire.ts"
 
 const params = { id: OperationId } as const
@@ -47,12 +47,13 @@ const list = HttpApiEndpoint.get("list", "/v1/events", {
 const retry = HttpApiEndpoint.post("retry", "/v1/events/:id/retry", {
   params,
   headers: { "idempotency-key": Schema.optionalKey(Schema.String) },
-  success: Accepted,
+  success: Reopened,
   error: [...absent, ...keyed, InsufficientCreditProblem, WrongStateProblem, InputGoneProblem]
 }).annotateMerge(operation(
   "events:write",
   "Retry a failed operation",
-  "Reserves credit anew and lets it run again, behind what is in its lane. A live operation is left alone."
+  "Reserves credit anew and lets it run again, behind what is in its lane. A live operation is left alone, with "
+    + "`replayed` false, and so is the idempotency key."
 ))
 
 const cancel = HttpApiEndpoint.post("cancel", "/v1/events/:id/cancel", {

@@ -108,7 +108,8 @@ const remove = HttpApiEndpoint.delete("delete", "/v1/memories/:id", {
 }).annotateMerge(operation(
   "memories:write",
   "Delete a memory",
-  "Erases the text of every version. With `If-Match` only if the memory is still at that version."
+  "Erases the text of every version. With `If-Match` only if the memory is still at that version. Deleting what is "
+    + "deleted already changes nothing: `event_id` is the event that did it, and `replayed` is false."
 ))
 
 const search = HttpApiEndpoint.post("search", "/v1/memories/search", {

@@ -22,11 +22,17 @@ export type Receipt = typeof Receipt.Type
 const receiptHeaders = {
   location: Schema.String,
   "retry-after": Schema.optionalKey(Schema.String),
-  "idempotent-replayed": Schema.optionalKey(Schema.Literal("true")),
-  "preference-applied": Schema.optionalKey(Schema.String)
+  "idempotent-replayed": Schema.optionalKey(Schema.Literal("true"))
 } as const
 
-export const Accepted = HttpApiSchema.WithHeaders(Receipt.pipe(HttpApiSchema.status(202)), receiptHeaders)
+/** The answer to an add, which may have been asked to wait. */
+export const Accepted = HttpApiSchema.WithHeaders(Receipt.pipe(HttpApiSchema.status(202)), {
+  ...receiptHeaders,
+  "preference-applied": Schema.optionalKey(Schema.String)
+})
+
+/** The answer to a retry. */
+export const Reopened = HttpApiSchema.WithHeaders(Receipt.pipe(HttpApiSchema.status(202)), receiptHeaders)
 
 /** The answer 202 to what was accepted. `preference` is the preference that was honoured. */
 export const accepted = (held: Commands.Receipt, preference?: string) =>

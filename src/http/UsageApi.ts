@@ -21,7 +21,8 @@ export const balancesView = (balances: Balances): typeof BalancesView.Type => ({
 })
 
 export const TransferView = Schema.Struct({
-  seq: Schema.Int.annotate({ description: "Its place in the ledger of the workspace, increasing." }),
+  seq: Schema.Int.annotate({ description: "Its place in the ledger, increasing. Numbers are missing where nothing was committed, or "
+      + "where they went to other workspaces: a gap is no loss." }),
   kind: TransferKind,
   from: Account,
   to: Account,
@@ -56,7 +57,7 @@ const transfers = HttpApiEndpoint.get("transfers", "/v1/usage/transfers", {
 }).annotateMerge(operation(
   "usage:read",
   "List transfers",
-  "Newest first."
+  "Newest first. Their numbers increase, and may have gaps."
 ))
 
 export class UsageApi extends HttpApiGroup.make("usage")

@@ -77,15 +77,15 @@ describe("the OpenAPI document", () => {
       const document = yield* openApi
       const headersOf = (path: string, method: string): Array<string> =>
         document.paths[path][method].parameters.filter((row: any) => row.in === "header").map((row: any) => row.name)
-      assert.deepStrictEqual(headersOf("/v1/memories", "post"), ["Idempotency-Key", "Prefer"])
-      assert.deepStrictEqual(headersOf("/v1/memories/{id}", "patch"), ["Idempotency-Key", "If-Match"])
-      assert.deepStrictEqual(headersOf("/v1/memories/{id}", "delete"), ["Idempotency-Key", "If-Match"])
-      assert.deepStrictEqual(headersOf("/v1/events/{id}/retry", "post"), ["Idempotency-Key"])
+      assert.deepStrictEqual(headersOf("/v1/memories", "post"), ["Idempotency-Key", "Prefer", "X-Request-Id"])
+      assert.deepStrictEqual(headersOf("/v1/memories/{id}", "patch"), ["Idempotency-Key", "If-Match", "X-Request-Id"])
+      assert.deepStrictEqual(headersOf("/v1/memories/{id}", "delete"), ["Idempotency-Key", "If-Match", "X-Request-Id"])
+      assert.deepStrictEqual(headersOf("/v1/events/{id}/retry", "post"), ["Idempotency-Key", "X-Request-Id"])
       for (const [route, operation] of operations(document)) {
         for (const [status, response] of Object.entries<any>(operation.responses)) {
           assert.includeMembers(Object.keys(response.headers), ["X-Request-Id", "Cache-Control"], `${route} ${status}`)
           if (status === "401") assert.property(response.headers, "WWW-Authenticate")
-          if (status === "503") assert.property(response.headers, "Retry-After")
+          if (status === "503") assert.isTrue(response.headers["Retry-After"].required, route)
         }
       }
       assert.includeMembers(Object.keys(document.paths["/v1/memories"].post.responses["202"].headers), [
@@ -111,9 +111,19 @@ describe("the OpenAPI document", () => {
             const { code, status: stated, type: uri } = problem.properties
             assert.deepStrictEqual(stated.enum, [Number(status)])
             assert.strictEqual(uri.enum[0], `urn:indelible:problem:${code.enum[0]}`)
-            assert.includeMembers(problem.required, ["type", "code", "detail", "request_id", "retryable"])
+            assert.includeMembers(problem.required, [
+              "type", "title", "status", "code", "detail", "request_id", "retryable"
+            ])
           }
         }
+      }
+    }))
+
+  it.live("names the problems that belong to no route", () =>
+    Effect.gen(function*() {
+      const { info } = yield* openApi
+      for (const code of ["not_found", "method_not_allowed", "malformed_http", "request_timeout", "headers_too_large"]) {
+        assert.include(info.description, `\`${code}\``)
       }
     }))
 
