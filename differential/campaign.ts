@@ -1,7 +1,6 @@
 /** Many sequences of one kind on one server: each compared, what differs made small, and everything counted. */
 import { Effect, type Redacted } from "effect"
 import { type Arena, compare, type Compared, type Difference } from "./compare.ts"
-import { isError } from "./history.ts"
 import type { AnySequence, Kind } from "./kind.ts"
 import { shrink } from "./shrink.ts"
 
@@ -51,7 +50,7 @@ export const run = Effect.fnUntraced(function*<S extends AnySequence>(options: O
       const index = next++
       const sequence = index < 0 ? kept[index + kept.length]! : kind.generate(seed, index)
       const compared = yield* compare(arena, sequence)
-      count(counts, compared)
+      count(counts, kind, compared)
       if (compared.difference !== null) {
         const small = yield* shrink(arena, compared.difference)
         found.push({ ...small, from: sequence.steps.length })
@@ -71,7 +70,7 @@ export const run = Effect.fnUntraced(function*<S extends AnySequence>(options: O
   } satisfies Outcome
 })
 
-const count = (counts: Map<string, number>, { attempts, notes, server }: Compared<AnySequence>): void => {
+const count = <S extends AnySequence>(counts: Map<string, number>, kind: Kind<S>, { attempts, notes, server }: Compared<S>): void => {
   const add = (name: string, amount = 1) => counts.set(name, (counts.get(name) ?? 0) + amount)
   add("asked again", attempts - 1)
   for (const note of notes) add(note)
@@ -81,8 +80,9 @@ const count = (counts: Map<string, number>, { attempts, notes, server }: Compare
     if (waits.some(({ on }) => on === step.on)) add("waits")
     if (waits.length === 2) add("two wait")
     for (const { on, what } of told) {
-      if (on !== step.on) add("answers after a wait")
-      if (isError(what)) add(`error ${what}`)
+      const topics = kind.topics(what)
+      for (const topic of topics) add(topic)
+      if (on !== step.on) add(`answers after a wait${topics[0] === undefined ? "" : `: ${topics[0]}`}`)
     }
   }
 }

@@ -81,6 +81,8 @@ export interface Kind<S extends AnySequence> {
   readonly turns: () => Turns<StepOf<S>>
   /** How many draws of the model may have to be looked at. */
   readonly draws: number
+  /** What an answer is counted as. */
+  readonly topics: (what: string) => ReadonlyArray<string>
   /** The same step, but less of it. */
   readonly simpler: (step: StepOf<S>) => ReadonlyArray<StepOf<S>>
 }

@@ -10,12 +10,12 @@ type Weights<Name> = ReadonlyArray<readonly [Name, number]>
 const programs: Weights<Program["do"]> = [
   ["accept", 10], ["claim", 10], ["take over", 5], ["renew", 3], ["freeze", 4], ["commit", 10], ["end", 12], ["retry", 6],
   ["purge", 3], ["sweep", 4], ["grant", 3], ["add", 5], ["edit", 5], ["remove", 4], ["project", 4], ["look", 2],
-  ["transaction", 34]
+  ["transaction", 60]
 ]
 const calls: Weights<Call["call"]> = [
-  ["lock", 8], ["lanes", 6], ["accounts", 5], ["memories", 4], ["claimable", 5], ["expired", 3], ["insert", 6], ["keys", 4],
-  ["save", 8], ["redact", 3], ["plans", 4], ["ready", 5], ["clock", 4], ["reserve", 4], ["settle", 5], ["refund", 3],
-  ["grant", 3], ["write", 7], ["projections", 4], ["finish", 3], ["postpone", 3], ["announce", 2], ["prune", 2], ["read", 2]
+  ["lock", 8], ["lanes", 6], ["accounts", 5], ["memories", 4], ["claimable", 5], ["expired", 3], ["insert", 9], ["keys", 5],
+  ["save", 14], ["redact", 6], ["plans", 7], ["ready", 5], ["clock", 4], ["reserve", 4], ["settle", 5], ["refund", 3],
+  ["grant", 5], ["write", 11], ["projections", 4], ["finish", 3], ["postpone", 3], ["announce", 2], ["prune", 2], ["read", 2]
 ]
 /** What there is before anybody gets in anybody's way. */
 const openings: ReadonlyArray<ReadonlyArray<Program>> = [

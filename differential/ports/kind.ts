@@ -40,6 +40,15 @@ class PortTurns implements Turns<Step> {
   }
 }
 
+/** Which call it answers, and how, unless it is the end of a program: that only says again what its calls have said. */
+const topics = (what: string): ReadonlyArray<string> => {
+  const [, name, answer] = /^([\w.]+): (.*)$/s.exec(what)!
+  const refusal = /^refused: (\w+) (?:\{"reason":"(\w+)"\})?/.exec(answer!)
+  if (name === ended) return refusal === null ? [] : [`refused ${refusal[1]}`]
+  if (refusal?.[2] !== undefined) return [`call ${name}`, `error ${refusal[2]}`]
+  return /^[0-9A-Z]{5} \w+$/.test(answer!) ? [`call ${name}`, `error ${answer}`] : [`call ${name}`]
+}
+
 /** Fewer items in a list, fewer calls, nothing where there may be nothing. */
 const simpler = ({ act, on }: Step): ReadonlyArray<Step> => {
   if (act.do === "go") return act.calls === 1 ? [] : [1, Math.floor(act.calls / 2), act.calls - 1].map((calls) => ({ on, act: { do: "go", calls } }))
@@ -66,5 +75,6 @@ export const ports: Kind<Sequence> = {
   model: Model.make,
   turns: () => new PortTurns(),
   draws: 24,
+  topics,
   simpler
 }

@@ -30,6 +30,7 @@ class Working extends Context.Service<Working, Hands>()("indelible/differential/
 
 class Model extends Office {
   readonly rows: Effect.Effect<string>
+  readonly notes: ReadonlyArray<string>
   protected readonly settled: Effect.Effect<ReadonlyArray<Wait>>
   private readonly kernel: Kernel
   private readonly database: SimDatabase
@@ -40,13 +41,17 @@ class Model extends Office {
     const kernel = new Kernel({ seed: `${seed}/${draw}`, budget: Infinity })
     const database = new SimDatabase({ kernel, strikes: calm, connections: 1, leaseConnections: 1, pick: picks(seed, draw) })
     const told: Array<Told> = []
+    const notes: Array<string> = []
     const processes: Array<Server<Working>> = []
     super(
       Array.from({ length: connections }, (_, on) =>
         new Clerk({
           on,
           now: () => database.now,
-          tell: (one) => told.push(one),
+          tell: (one) => {
+            told.push(one)
+            if (hasPassedOver(database, one)) notes.push("SKIP LOCKED has passed over all rows")
+          },
           wake: (fiber, resume) => {
             const process = processes[on]!
             kernel.post(process, "signal", "turn", () => process.resumeWith(fiber, resume))
@@ -54,6 +59,7 @@ class Model extends Office {
         })),
       told
     )
+    this.notes = notes
     this.kernel = kernel
     this.database = database
     this.pauses = pauses
@@ -121,3 +127,8 @@ const open = ({ tables: { accounts, workspaces: rows } }: SimDatabase): void => 
     accounts.begin({ workspaceId: id, balances: { available: credits, reserved: 0n, consumed: 0n, issued: credits }, fairTime: 0 })
   }
 }
+
+/** Whether nothing was claimed although there is something, for somebody has it. */
+const hasPassedOver = (database: SimDatabase, { what }: Told): boolean =>
+  /^operations\.claimable: .*"operations":\[\]/.test(what) &&
+  [...database.committed.operations.values()].some((row) => row.ready && row.state === "pending" && database.isLocked(row))

@@ -6,8 +6,8 @@ type Verb = Act["do"]
 
 /** How often each is done, among all that is done. */
 const weights: ReadonlyArray<readonly [Verb, number]> = [
-  ["insert", 10], ["offer", 10], ["upsert", 8], ["count", 14], ["recode", 9], ["delete", 8], ["lock", 20], ["skip", 8],
-  ["read", 3], ["name", 6], ["times", 1], ["home", 2], ["family", 2], ["commit", 12], ["rollback", 6], ["cancel", 4]
+  ["insert", 10], ["offer", 10], ["upsert", 8], ["count", 14], ["recode", 9], ["delete", 8], ["lock", 20], ["skip", 11],
+  ["read", 3], ["name", 6], ["times", 2], ["home", 2], ["family", 2], ["commit", 12], ["rollback", 6], ["cancel", 4]
 ]
 const total = weights.reduce((sum, [, weight]) => sum + weight, 0)
 
@@ -62,7 +62,7 @@ const statementOf = (key: Key, verb: Statement["do"]): Statement => {
     case "lock":
       return { do: verb, ids, mode: key.of("mode").choose(["exclusive", "exclusive", "share"] as const) }
     case "skip":
-      return { do: verb, limit: key.of("limit").between(1, 2), due: key.of("due").chance(0.5) }
+      return { do: verb, limit: key.of("limit").between(1, 2), due: key.of("due").chance(0.7) }
     case "name":
       return { do: verb, names: [["p"], ["q"], ["p", "q"]][key.of("names").below(3)] as ReadonlyArray<"p" | "q"> }
     case "home":

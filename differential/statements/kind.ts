@@ -56,5 +56,6 @@ export const statements: Kind<Sequence> = {
   model: Model.make,
   turns: () => new StatementTurns(),
   draws: 8,
+  topics: (what) => isError(what) ? [`error ${what}`] : [],
   simpler
 }
