@@ -53,7 +53,7 @@ export class PGliteTest extends Context.Service<PGliteTest, PGlite>()("indelible
   /** A fresh migrated database: `PgClient`, `SqlClient`, and `PGliteTest` for itself. */
   static readonly layer = Layer.unwrap(Effect.gen(function*() {
     const pglite = yield* PGliteTest
-    const config = { stream: () => wire(pglite), username: "postgres", database: "postgres" }
+    const config = { stream: wires(pglite), username: "postgres", database: "postgres" }
     yield* Effect.orDie(PgMigrations.run(config))
     return PgClient.layer({ ...config, maxConnections: 1 })
   })).pipe(Layer.provideMerge(Layer.effect(
@@ -65,18 +65,42 @@ export class PGliteTest extends Context.Service<PGliteTest, PGlite>()("indelible
   )))
 }
 
-/** A socket's place: bytes go to PGlite in order, and its answers come back. */
-const wire = (pglite: PGlite): Duplex =>
-  new Duplex({
-    read: () => {},
-    write(chunk: Buffer, _encoding, done) {
-      pglite.runExclusive(() => pglite.execProtocolRaw(chunk)).then((answer) => {
-        if (answer.length > 0) this.push(Buffer.from(answer))
+/**
+ * Sockets' places: bytes go to PGlite in order, and its answers come back to whoever asked. What it notifies is for all of
+ * them: it knows of one session, whoever listens.
+ */
+export const wires = (pglite: PGlite): () => Duplex => {
+  const all = new Set<Duplex>()
+  return () => {
+    const one: Duplex = new Duplex({
+      read: () => {},
+      write(chunk: Buffer, _encoding, done) {
+        pglite.runExclusive(() => pglite.execProtocolRaw(chunk)).then((answer) => {
+          for (const message of messages(Buffer.from(answer))) {
+            for (const wire of message[0] === notification ? all : [one]) wire.push(message)
+          }
+          done()
+        }, done)
+      },
+      final(done) {
+        all.delete(one)
+        this.push(null)
         done()
-      }, done)
-    },
-    final(done) {
-      this.push(null)
-      done()
-    }
-  })
+      }
+    })
+    all.add(one)
+    return one
+  }
+}
+
+/** The first byte of a `NotificationResponse`. */
+const notification = "A".charCodeAt(0)
+
+/** Each begins with one byte for its kind, and its length without that. */
+function* messages(answer: Buffer): Generator<Buffer> {
+  for (let from = 0; from < answer.length;) {
+    const to = from + 1 + answer.readInt32BE(from + 1)
+    yield answer.subarray(from, to)
+    from = to
+  }
+}

@@ -1,4 +1,4 @@
-/** The local provider keeps the contract, its thread to itself, and the rest of the process free. */
+/** The local provider keeps its thread to itself, and the rest of the process free. */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Logger } from "effect"
 import { execFile } from "node:child_process"
@@ -9,9 +9,6 @@ import type { Worker } from "node:worker_threads"
 import * as LocalProvider from "../../src/adapters/LocalProvider.ts"
 import { dot } from "../../src/domain/Vector.ts"
 import { Provider } from "../../src/services/Provider.ts"
-import { suite } from "../services/providerSuite.ts"
-
-suite("local", LocalProvider.layer)
 
 layer(LocalProvider.layer, { excludeTestServices: true })("LocalProvider", (it) => {
   it.effect("texts that mean the same are near each other", () =>

@@ -1,12 +1,10 @@
 /** What the OpenAI provider asks, and how it reads the answers, over real sockets. */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Tracer } from "effect"
+import { Effect, Tracer } from "effect"
 import { TestClock } from "effect/testing"
-import * as OpenAiProvider from "../../src/adapters/OpenAiProvider.ts"
 import { dot } from "../../src/domain/Vector.ts"
 import * as Fake from "../fakeOpenAi.ts"
-import { suite } from "../services/providerSuite.ts"
 import {
   begin,
   configOf,
@@ -210,10 +208,3 @@ layer(NodeHttpClient.layerUndici)("OpenAiProvider", (it) => {
       assert.notProperty(fake.received[0]!.headers, "traceparent")
     }))
 })
-
-suite(
-  "OpenAI over a socket",
-  Layer.unwrap(Effect.map(Fake.serve, ({ baseUrl }) => OpenAiProvider.layer(configOf(baseUrl)))).pipe(
-    Layer.provide(NodeHttpClient.layerUndici)
-  )
-)

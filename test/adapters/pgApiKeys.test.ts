@@ -3,12 +3,9 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
-import { suite } from "../services/apiKeysSuite.ts"
 import { workspaceOf } from "../services/records.ts"
 import { dump } from "../world.ts"
 import { postgres } from "./pgPorts.ts"
-
-suite("Postgres", postgres)
 
 layer(postgres)("PgApiKeys", (it) => {
   it.effect("no secret, made or given, is in any table in any spelling of its own", () =>

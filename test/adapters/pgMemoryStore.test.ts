@@ -1,33 +1,19 @@
-/** `MemoryStore` on a real Postgres and on PGlite, and what only a database can get wrong. */
+/** What only a database can get wrong about memories. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer } from "effect"
-import { LeasePool } from "../../src/adapters/PgDatabase.ts"
 import * as PgStore from "../../src/adapters/PgStore.ts"
 import { contains } from "../../src/domain/Containment.ts"
 import type { WorkspaceId } from "../../src/domain/Ids.ts"
 import { Store } from "../../src/services/Store.ts"
 import { metadata } from "../domain/arbitraries.ts"
-import { PGliteTest, PgTest } from "../postgres.ts"
-import * as Records from "../services/memoryStoreSuite.ts"
-import * as Projections from "../services/projectionsSuite.ts"
+import { PgTest } from "../postgres.ts"
 import { add, added, remove, update, workspaceOf } from "../services/records.ts"
 
 const open = (workspaceId: WorkspaceId) =>
   Effect.flatMap(PgClient.PgClient, (sql) => sql`insert into workspaces (workspace_id) values (${workspaceId})`)
 
 const postgres = PgStore.layer.pipe(Layer.provideMerge(PgTest.layer))
-
-/** PGlite has one session, whoever asks. */
-const pglite = PgStore.layer.pipe(
-  Layer.provide(Layer.effect(LeasePool, PgClient.PgClient)),
-  Layer.provideMerge(PGliteTest.layer)
-)
-
-for (const suite of [Records.suite, Projections.suite]) {
-  suite("Postgres", postgres, open)
-  suite("PGlite", pglite, open)
-}
 
 layer(postgres, { excludeTestServices: true })("PgMemoryStore", (it) => {
   it.effect.prop(

@@ -8,9 +8,6 @@ import * as PgQueue from "../../src/adapters/PgQueue.ts"
 import { OperationId, WorkspaceId } from "../../src/domain/Ids.ts"
 import { Queue, type WakeUp } from "../../src/services/Queue.ts"
 import { PgTest } from "../postgres.ts"
-import { suite } from "../services/queueSuite.ts"
-
-suite("Postgres", PgQueue.layer.pipe(Layer.provide([PgTest.layer, SecureRandom.layerWebCrypto])))
 
 /** The queue of a process of its own: its own pool, its own listener. */
 const another = Effect.gen(function*() {

@@ -7,18 +7,16 @@ import * as PgStore from "../../src/adapters/PgStore.ts"
 import * as PgTransaction from "../../src/adapters/PgTransaction.ts"
 import * as PgVectorIndex from "../../src/adapters/PgVectorIndex.ts"
 import * as PgVectorIndexAuto from "../../src/adapters/PgVectorIndexAuto.ts"
-import * as PgVectorIndexHnsw from "../../src/adapters/PgVectorIndexHnsw.ts"
 import * as PgVectorTable from "../../src/adapters/PgVectorTable.ts"
 import type { WorkspaceId } from "../../src/domain/Ids.ts"
 import type { Memory } from "../../src/domain/Memory.ts"
 import type { MemoryWrite } from "../../src/domain/Plan.ts"
-import { defaultSettings, Settings } from "../../src/services/Settings.ts"
 import { Store } from "../../src/services/Store.ts"
 import { VectorIndex } from "../../src/services/VectorIndex.ts"
 import { PGliteTest, PgTest } from "../postgres.ts"
 import * as Models from "../services/models.ts"
 import { add, added, remove, update, workspaceOf } from "../services/records.ts"
-import { dimension, suite } from "../services/vectorIndexSuite.ts"
+import { dimension } from "../services/vectorIndexSuite.ts"
 
 const open = (workspaceId: WorkspaceId) =>
   Effect.flatMap(PgClient.PgClient, (sql) => sql`insert into workspaces (workspace_id) values (${workspaceId})`)
@@ -28,23 +26,6 @@ const postgres = Layer.mergeAll(PgStore.layer, PgTransaction.layer).pipe(Layer.p
 const pglite = Layer.mergeAll(PgStore.layer, PgTransaction.layer).pipe(
   Layer.provide(Layer.effect(LeasePool, PgClient.PgClient)),
   Layer.provideMerge(PGliteTest.layer)
-)
-/** pgvector is there to be used: on a real installation an operator, or this service, makes it so. */
-const extension = Layer.effectDiscard(Effect.flatMap(PgClient.PgClient, (sql) => sql`create extension vector`))
-const withVector = extension.pipe(Layer.provideMerge(pglite))
-/** Even the smallest scope is searched by walking the graph, which the planner would leave alone for so few rows. */
-const alwaysWalk = Layer.merge(
-  Layer.succeed(Settings, { ...defaultSettings, exactSearchMax: 0 }),
-  Layer.effectDiscard(Effect.flatMap(PgClient.PgClient, (sql) => sql`set enable_sort = off`)).pipe(Layer.provideMerge(withVector))
-)
-
-suite("exact on Postgres", PgVectorIndex.layer.pipe(Layer.provideMerge(postgres), Layer.provide(model)), open)
-suite("exact on PGlite", PgVectorIndex.layer.pipe(Layer.provideMerge(pglite), Layer.provide(model)), open)
-suite("pgvector", PgVectorIndexHnsw.layer.pipe(Layer.provideMerge(withVector), Layer.provide(model)), open)
-suite(
-  "pgvector, by the graph",
-  PgVectorIndexHnsw.layer.pipe(Layer.provideMerge(alwaysWalk), Layer.provide(model)),
-  open
 )
 
 const east = Float32Array.of(1, 0, 0, 0)

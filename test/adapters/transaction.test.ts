@@ -8,11 +8,6 @@ import * as PgDatabase from "../../src/adapters/PgDatabase.ts"
 import * as PgTransaction from "../../src/adapters/PgTransaction.ts"
 import { OutcomeUnknown, Transaction } from "../../src/services/Transaction.ts"
 import { PgTest } from "../postgres.ts"
-import { concurrentSuite, suite } from "../services/transactionSuite.ts"
-import { open, postgres } from "./pgPorts.ts"
-
-suite("Postgres", postgres, open)
-concurrentSuite("Postgres", postgres, open)
 
 const contention = new OutcomeUnknown({ reason: "contention" })
 const connection = new OutcomeUnknown({ reason: "connection" })

@@ -3,9 +3,14 @@ import { Context, Effect, type Fiber, Layer, Scheduler } from "effect"
 import * as Timers from "node:timers"
 import type { WorkspaceId } from "../../src/domain/Ids.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { Provider } from "../../src/services/Provider.ts"
+import { Queue } from "../../src/services/Queue.ts"
 import { SimDatabase } from "../../src/sim/database/SimDatabase.ts"
 import { environment } from "../../src/sim/Environment.ts"
+import { type FaultKind, keyOf, type Point } from "../../src/sim/Faults.ts"
 import { Kernel } from "../../src/sim/Kernel.ts"
+import { SimProvider } from "../../src/sim/ports/SimProvider.ts"
+import { SimQueue } from "../../src/sim/ports/SimQueue.ts"
 import { Process } from "../../src/sim/Process.ts"
 import type { Strikes } from "../../src/sim/Strikes.ts"
 import { dimension } from "../services/vectorIndexSuite.ts"
@@ -50,17 +55,36 @@ class Host extends Process {
   }
 }
 
+/** What the model meets next, once. Nothing else goes wrong. */
+export class Mishap extends Context.Service<Mishap, { next: FaultKind | null }>()("indelible/test/Mishap") {}
+
 /** The database beneath the ports of a suite. */
 export class Simulated extends Context.Service<Simulated, SimDatabase>()("indelible/test/Simulated") {}
 
-/** A kernel and a database of its own for each suite, without faults. */
+/** A kernel, a database, a queue and a model of its own for each suite, without faults but what a test asks for. */
 export const simulated = (seed: string) =>
   Layer.effectContext(Effect.sync(() => {
     const kernel = new Kernel({ seed, budget: Infinity })
     const host = new Host(kernel)
     const database = new SimDatabase({ kernel, strikes: calm, dimension })
+    const mishap: Mishap["Service"] = { next: null }
+    const strikes: Strikes = {
+      strike: (_point, kinds) => {
+        const { next } = mishap
+        if (next === null || !kinds.includes(next)) return null
+        mishap.next = null
+        return next
+      },
+      detail: (point: Point, kind) => keyOf(kernel.key, point, kind),
+      healed: false
+    }
+    const minute = 60_000
+    const model = new SimProvider({ kernel, strikes, leaseMs: minute, providerMs: 100, timeoutMs: minute, patienceMs: minute })
     return database.ports().pipe(
       Context.merge(environment(host)),
+      Context.add(Queue, new SimQueue({ kernel, strikes: calm }).port),
+      Context.add(Provider, model.port),
+      Context.add(Mishap, mishap),
       Context.add(Scheduler.Scheduler, host),
       Context.add(Simulated, database)
     )
