@@ -1,5 +1,5 @@
 /** Many sequences of one kind on one server: each compared, what differs made small, and everything counted. */
-import { Effect, type Redacted } from "effect"
+import { Clock, Effect, type Redacted } from "effect"
 import { type Arena, compare, type Compared, type Difference } from "./compare.ts"
 import type { AnySequence, Kind } from "./kind.ts"
 import { shrink } from "./shrink.ts"
@@ -9,6 +9,8 @@ export interface Options<S extends AnySequence> {
   readonly url: Redacted.Redacted
   readonly seed: string
   readonly sequences: number
+  /** No sequence is begun after so long, in milliseconds. */
+  readonly forMs?: number
   /** Compared before any other. */
   readonly kept: ReadonlyArray<S>
   /** How many are compared at the same time, each on connections of its own. */
@@ -39,14 +41,15 @@ export interface Outcome {
 const wordAfter = 2_000
 
 export const run = Effect.fnUntraced(function*<S extends AnySequence>(options: Options<S>) {
-  const { kept, kind, lanes, most, say, seed, sequences, url } = options
+  const { forMs = Infinity, kept, kind, lanes, most, say, seed, sequences, url } = options
+  const until = (yield* Clock.currentTimeMillis) + forMs
   const counts = new Map<string, number>()
   const found: Array<Found> = []
   let next = -kept.length
   let done = 0
   const work = Effect.fnUntraced(function*(lane: number) {
     const arena: Arena<S> = { kind, begin: yield* kind.connect(url, lane) }
-    while (next < sequences && found.length < most) {
+    while (next < sequences && found.length < most && (yield* Clock.currentTimeMillis) < until) {
       const index = next++
       const sequence = index < 0 ? kept[index + kept.length]! : kind.generate(seed, index)
       const compared = yield* compare(arena, sequence)

@@ -3,12 +3,13 @@
  * agree, 1 they differ, 2 wrong usage, 3 it could not run.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Cause, Console, Effect, Logger, Option, Redacted, References, Schema } from "effect"
+import { Cause, Console, Duration, Effect, Logger, Option, Redacted, References, Schema } from "effect"
 import { CliError, Command, Flag } from "effect/cli"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import * as EmbeddedPostgres from "../src/adapters/EmbeddedPostgres.ts"
+import { duration } from "../src/sim/cli/Flags.ts"
 import * as Campaign from "./campaign.ts"
 import { read, readKept } from "./kept.ts"
 import type { AnySequence, Kind } from "./kind.ts"
@@ -26,6 +27,7 @@ const flags = {
     Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 }))),
     Flag.withDefault(2_000)
   ),
+  for: duration("Begin no sequence after so long: 60s, 5m").pipe(Flag.optional),
   seed: Flag.String("seed").pipe(
     Flag.withDescription("What the sequences are made from: a word of a-z, 0-9 and -"),
     Flag.withSchema(Schema.String.check(Schema.isPattern(/^[a-z0-9-]{1,40}$/, { message: "must be 1 to 40 of a-z, 0-9 and -" }))),
@@ -68,6 +70,7 @@ const differential = Command.make("differential", flags, ({ databaseUrl, json, k
         kind,
         kept,
         url,
+        forMs: Option.match(options.for, { onNone: () => Infinity, onSome: Duration.toMillis }),
         sequences: Option.isSome(replay) ? 0 : options.sequences,
         say: (line) => json ? Effect.void : Console.error(line)
       })
