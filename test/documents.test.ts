@@ -11,7 +11,7 @@ const read = (...path: ReadonlyArray<string>) => Fs.readFileSync(Path.join(root,
 describe("documents", () => {
   it("the README and the example environment name every variable that is read, and no other", () => {
     const readme = read("README.md")
-    const named = [...read(".env.example").matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name!)
+    const named = [...read(".env.example").matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name!)
     assert.deepStrictEqual(named.toSorted(), [...variables].toSorted())
     assert.isEmpty(variables.filter((name) => !readme.includes(`\`${name}\``)))
   })

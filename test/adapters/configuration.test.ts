@@ -1,6 +1,9 @@
 /** What the environment says is one thing: settings that contradict each other are refused, and defaults give way. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { parseEnv } from "node:util"
 import * as Configuration from "../../src/adapters/Configuration.ts"
 
 const load = (env: Record<string, string>) => Configuration.load(env)
@@ -94,6 +97,17 @@ describe("settings that contradict each other", () => {
 })
 
 describe("a default", () => {
+  it.effect("is what the example environment says it is", () =>
+    Effect.gen(function*() {
+      const example = Fs.readFileSync(Path.join(import.meta.dirname, "../../.env.example"), "utf8")
+      const lines = example.split("\n").map((line) => line.replace(/^#(?=[A-Z_]+=)/, ""))
+      const given = parseEnv(lines.join("\n")) as Record<string, string>
+      const model = { OPENAI_MODEL: "m", OPENAI_EMBEDDING_MODEL: "text-embedding-3-small" }
+      for (const provider of [{}, { PROVIDER: "openai", ...model }]) {
+        assert.deepStrictEqual(yield* load({ ...given, ...provider }), { ...yield* load(provider), creditsGiven: true })
+      }
+    }))
+
   for (
     const [what, env, changed] of [
       ["stays where nothing is said", {}, {}],
