@@ -32,12 +32,15 @@ const speed = (count: number): Trial => ({
     const { threads: [thread] } = yield* Pool.make(harness, 1)
     yield* thread!.ask({ _tag: "Runs", jobs: jobs(10) })
     const from = now()
+    const cpuFrom = process.cpuUsage()
     const outcomes = yield* thread!.ask({ _tag: "Runs", jobs: jobs(count) })
+    const cpu = process.cpuUsage(cpuFrom)
     const seconds = (now() - from) / 1_000
     const results = outcomes.flatMap(({ result }) => result === null ? [] : [result])
     const sum = (of: (result: typeof results[number]) => number) => results.reduce((total, result) => total + of(result), 0)
     return [
       { figure: "runs of the standard workload", unit: "1/s", value: results.length / seconds },
+      { figure: "runs in a second of the processor", unit: "1/s", value: results.length / (cpu.user + cpu.system) * 1e6 },
       { figure: "virtual time over real time", unit: "×", value: sum(({ virtualMs }) => virtualMs) / 1_000 / seconds },
       { figure: "steps of a run", unit: "", value: sum(({ steps }) => steps) / results.length },
       { figure: "runs that broke something", unit: "", value: count - results.filter(({ violations }) => violations.length === 0).length },
@@ -108,5 +111,21 @@ const bugs = [
   "claimed-by-the-local-clock", "deleted-stays-indexed"
 ]
 
+/** What takes long, and comes to about the same each time. */
+const once = (trial: Trial): Trial => {
+  let isDone = false
+  return {
+    ...trial,
+    run: Effect.suspend(() => {
+      if (isDone) return Effect.succeed([])
+      isDone = true
+      return trial.run
+    })
+  }
+}
+
 export const bench: Bench = ({ simDoubles, simRuns, simSweeps }) =>
-  Effect.succeed([speed(simRuns), doubles(simDoubles), ...(simSweeps ? [sweep, shrunk(bugs)] : [shrunk(bugs.slice(0, 2))])])
+  Effect.succeed([
+    speed(simRuns),
+    ...[doubles(simDoubles), ...(simSweeps ? [sweep, shrunk(bugs)] : [shrunk(bugs.slice(0, 2))])].map(once)
+  ])

@@ -41,9 +41,13 @@ export class DatabaseDefect extends Data.TaggedError("DatabaseDefect")<{
 /** The same as the adapter of Postgres tells it: come back, nobody knows, or a defect. */
 export const exitOf = ({ constraint, sqlState }: DatabaseError): Exit.Exit<never, OutcomeUnknown> => {
   const reason = reasons.find(([pattern]) => pattern.test(sqlState))?.[1]
-  return reason === undefined
-    ? Exit.die(new DatabaseDefect({ sqlState, constraint }))
-    : Exit.fail(new OutcomeUnknown({ reason }))
+  return reason === undefined ? Exit.die(new DatabaseDefect({ sqlState, constraint })) : unknown[reason]
+}
+
+/** Made once: they are all alike, and to make one is to check it against its schema. */
+const unknown = {
+  contention: Exit.fail(new OutcomeUnknown({ reason: "contention" })),
+  connection: Exit.fail(new OutcomeUnknown({ reason: "connection" }))
 }
 
 const reasons: ReadonlyArray<readonly [RegExp, OutcomeUnknown["reason"]]> = [
