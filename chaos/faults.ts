@@ -23,6 +23,9 @@ export interface Count {
 /** How long a fault waits for something to happen to: a process that is up, a database that answers, a message to hold up. */
 const patience = { tries: 120, everyMs: 100, forDrawn: 20 }
 
+/** Is told of each time that a fault meets something, and in which process. */
+type Hit = (member?: string) => void
+
 const terminate = (share: number) =>
   `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'indelible%'
     and application_name <> 'indelible owner' and pid <> pg_backend_pid() and random() < ${share}`
@@ -30,7 +33,8 @@ const terminate = (share: number) =>
 const away = "alter table if exists memory_vectors rename to memory_vectors_away"
 const back = "alter table if exists memory_vectors_away rename to memory_vectors"
 
-const inWords = (fault: Fault): string => `${kindOf(fault)}${"member" in fault ? ` (${fault.member})` : ""}`
+const inWords = (fault: Fault, member = "member" in fault ? fault.member : null): string =>
+  `${kindOf(fault)}${member === null ? "" : ` (${member})`}`
 
 /** `note` is told of each fault as it begins, and as it meets something. */
 export const make = (world: World, note: (line: string) => void): Faults => {
@@ -42,6 +46,10 @@ export const make = (world: World, note: (line: string) => void): Faults => {
   let topUps = 0
 
   const linkOf = (name: string): Link => links.get(name)!
+  const peersOf = (name: string): ReadonlyArray<string> => {
+    const { role } = members.get(name)!
+    return [...members.values()].flatMap((other) => other.role === role ? [other.name] : [])
+  }
   const everyLink = (run: (link: Link) => void) => [...links.values()].forEach(run)
   const dropped = () => [...links.values()].reduce((sum, link) => sum + link.dropped(), 0)
   const indexErrors = () =>
@@ -55,8 +63,8 @@ export const make = (world: World, note: (line: string) => void): Faults => {
     canBeStruck(name) && members.get(name)!.down(signal, downMs)
 
   /** Tries until there was something to meet. False when there was nothing for too long. */
-  const persist = Effect.fnUntraced(function*(attempt: Effect.Effect<boolean>) {
-    for (let left = patience.tries; left > 0; left--) {
+  const persist = Effect.fnUntraced(function*(attempt: Effect.Effect<boolean>, tries = patience.tries) {
+    for (let left = tries; left > 0; left--) {
       if (yield* attempt) return true
       yield* Effect.sleep(patience.everyMs)
     }
@@ -64,16 +72,24 @@ export const make = (world: World, note: (line: string) => void): Faults => {
   })
   /** The process that was drawn, or another one of its role when that one is down for long. */
   const standIn = Effect.fnUntraced(function*(name: string) {
-    const { role } = members.get(name)!
-    const all = [name, ...[...members.values()].flatMap((other) => other.role === role && other.name !== name ? [other.name] : [])]
-    let found: string | undefined
-    let asked = 0
-    yield* persist(Effect.sync(() => {
-      const eligible = asked++ < patience.forDrawn ? all.slice(0, 1) : all
-      found = eligible.find((one) => members.get(one)!.isUp())
-      return found !== undefined
-    }))
-    return found ?? name
+    const oneOf = (names: ReadonlyArray<string>) => names.find((one) => members.get(one)!.isUp())
+    if (yield* persist(Effect.sync(() => oneOf([name]) !== undefined), patience.forDrawn)) return name
+    yield* persist(Effect.sync(() => oneOf(peersOf(name)) !== undefined))
+    return oneOf(peersOf(name)) ?? name
+  })
+  /** Cuts where the drawn process comes to that point, and where others of its role do when it meets too few for long. */
+  const cut = Effect.fnUntraced(function*(fault: Extract<Fault, { _tag: "Cut" | "Die" }>, count: number, struck: (name: string) => boolean) {
+    let left = count
+    const isOver = () => left === 0
+    const ofMoney = fault._tag === "Die" || fault.ofMoney
+    const arm = (name: string, count: number) => {
+      // Where it has to live, it is cut off all the same, and dies at the next such moment.
+      const fired = () => struck(name) ? left-- : arm(name, 1)
+      linkOf(name).cut(fault.where, { count, ofMoney, fired, isOver })
+    }
+    arm(fault.member, left)
+    if (yield* persist(Effect.sync(isOver), patience.forDrawn)) return
+    for (const name of peersOf(fault.member)) if (name !== fault.member) arm(name, left)
   })
   /** Goes on for a while, and for longer until what it does to others was done to somebody. False when it was to nobody. */
   const during = Effect.fnUntraced(function*(
@@ -92,20 +108,21 @@ export const make = (world: World, note: (line: string) => void): Faults => {
     database.operate(statements).pipe(Effect.catchCause(() => Effect.succeed(null)))
 
   /** Makes it happen until it is over. Says whether it has met something; one that waits for its moment calls `hit` then. */
-  const strike = (fault: Fault, hit: () => void): Effect.Effect<boolean> => {
+  const strike = (fault: Fault, hit: Hit): Effect.Effect<boolean> => {
     switch (fault._tag) {
       case "Kill":
         return persist(Effect.sync(() => end(fault.member, "SIGKILL", fault.downMs)))
       case "Stop":
         return persist(Effect.sync(() => end(fault.member, "SIGTERM", fault.downMs)))
       case "Die":
-        return Effect.sync(() => {
-          // Where it has to live, it is cut off all the same, and dies at the next such moment.
-          const fired = () => end(fault.member, "SIGKILL", fault.downMs) ? hit() : arm()
-          const arm = () => linkOf(fault.member).cut(fault.where, { count: 1, ofMoney: true, fired })
-          arm()
-          return false
-        })
+        return Effect.as(
+          cut(fault, 1, (name) => {
+            const dies = end(name, "SIGKILL", fault.downMs)
+            if (dies) hit(name)
+            return dies
+          }),
+          false
+        )
       case "Pause":
         return Effect.gen(function*() {
           const member = members.get(fault.member)!
@@ -115,10 +132,13 @@ export const make = (world: World, note: (line: string) => void): Faults => {
           return true
         })
       case "Cut":
-        return Effect.sync(() => {
-          linkOf(fault.member).cut(fault.where, { count: fault.count, ofMoney: fault.ofMoney, fired: hit })
-          return false
-        })
+        return Effect.as(
+          cut(fault, fault.count, (name) => {
+            hit(name)
+            return true
+          }),
+          false
+        )
       case "Delay": {
         const { delay, late } = linkOf(fault.member)
         return during(fault.ms, { begin: () => delay(fault.delayMs), done: late, over: () => delay(0) })
@@ -127,18 +147,22 @@ export const make = (world: World, note: (line: string) => void): Faults => {
         const { hold, late, release } = linkOf(fault.member)
         return during(fault.ms, { begin: hold, done: late, over: () => release(fault.end) })
       }
-      case "Overtake": {
-        const { hold, late, release } = linkOf(fault.member)
+      case "Overtake":
         return inTurn(Effect.gen(function*() {
-          provider.mood({ overtaken: fault.member })
           // With something to write in hand, or nothing that it sends could come too late.
-          const thinks = yield* persist(Effect.sync(() => provider.thought() > 0))
-          yield* Effect.sleep(fault.gatherMs)
-          const held = yield* during(fault.ms, { begin: hold, done: late, over: () => release("deliver") })
+          const thinks = Effect.sync(() => provider.thinksFor() !== null)
+          provider.mood({ overtaken: [fault.member] })
+          if (!(yield* persist(thinks, patience.forDrawn))) provider.mood({ overtaken: peersOf(fault.member) })
+          yield* persist(thinks)
+          const name = provider.thinksFor()
+          if (name !== null) {
+            const { hold, late, release } = linkOf(name)
+            yield* Effect.sleep(fault.gatherMs)
+            if (yield* during(fault.ms, { begin: hold, done: late, over: () => release("deliver") })) hit(name)
+          }
           provider.mood("by-seed")
-          return thinks && held
+          return false
         }))
-      }
       case "Deafen": {
         const deafen = (deaf: boolean) => everyLink((link) => link.deafen(deaf))
         return during(fault.ms, { begin: () => deafen(true), done: dropped, over: () => deafen(false) })
@@ -185,9 +209,9 @@ export const make = (world: World, note: (line: string) => void): Faults => {
       tell(inWords(fault))
       const strikeOne = Effect.gen(function*() {
         const struck = "member" in fault ? { ...fault, member: yield* standIn(fault.member) } : fault
-        const hit = () => {
+        const hit: Hit = (member) => {
           count.fired++
-          tell(`  ${inWords(struck)} has met something`)
+          tell(`  ${inWords(struck, member)} has met something`)
         }
         if (yield* strike(struck, hit)) hit()
       })

@@ -16,6 +16,8 @@ export interface Cuts {
   readonly ofMoney?: boolean
   /** Is told each time, just before. */
   readonly fired?: () => void
+  /** Whether enough were cut elsewhere. */
+  readonly isOver?: () => boolean
 }
 
 export interface Link {
@@ -191,7 +193,7 @@ class Pair {
   }
 
   private fire(where: Cut, { movesMoney }: Commit): boolean {
-    const armed = this.state.armed[where]
+    const armed = this.state.armed[where] = this.state.armed[where].filter(({ isOver }) => isOver?.() !== true)
     const index = armed.findIndex(({ ofMoney = false }) => movesMoney || !ofMoney)
     const cut = armed[index]
     if (cut === undefined || cut.passes-- > 0) return false

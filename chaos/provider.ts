@@ -4,18 +4,18 @@ import { root } from "../src/sim/Keyed.ts"
 import * as FakeOpenAi from "../test/fakeOpenAi.ts"
 
 /**
- * How requests fare for a while, whatever the seed has for each. Whoever is to be overtaken is answered soon, but not at
- * once, and whoever takes over from it late.
+ * How requests fare for a while, whatever the seed has for each. Whoever may be overtaken is answered soon, but not at once,
+ * and whoever takes over from it late.
  */
-export type Mood = "by-seed" | "honest" | "hang" | "down" | "limited" | { readonly overtaken: string }
+export type Mood = "by-seed" | "honest" | "hang" | "down" | "limited" | { readonly overtaken: ReadonlyArray<string> }
 
 export interface Provider {
   readonly baseUrl: string
   readonly mood: (mood: Mood) => void
   /** How many requests fared as a mood would have it, and not as by the seed. */
   readonly byMood: () => number
-  /** How many requests of a process it thinks about, or has thought about, since that is to be overtaken. */
-  readonly thought: () => number
+  /** The first that it has begun to think for, of those that may be overtaken. */
+  readonly thinksFor: () => string | null
   /** What it did to requests, by name. */
   readonly did: () => Readonly<Record<string, number>>
 }
@@ -35,7 +35,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
   const calls = new Map<string, number>()
   let mood: Mood = "by-seed"
   let byMood = 0
-  let thought = 0
+  let thinksFor: string | null = null
 
   const late = (ms: number, behaviour: FakeOpenAi.Behaviour): FakeOpenAi.Behaviour => (response, received) => {
     const timer = setTimeout(() => response.destroyed || behaviour(response, received), ms)
@@ -98,7 +98,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
       case "limited":
         return mood
       default:
-        return embeds ? "prompt" : call > 1 ? "past the lease" : mood.overtaken === asker ? "thinks" : null
+        return embeds ? "prompt" : call > 1 ? "past the lease" : mood.overtaken.includes(asker) ? "thinks" : null
     }
   }
 
@@ -111,7 +111,7 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
     const asker = received.headers.authorization?.replace("Bearer ", "") ?? ""
     const name = nameNow(asker, embeds, call) ?? named(embeds ? embeddingOdds : odds, chance.unit())
     if (mood !== "by-seed") byMood++
-    if (name === "thinks") thought++
+    if (name === "thinks") thinksFor ??= asker
     did[name] = (did[name] ?? 0) + 1
     return behaviours[name]!(call, chance.of("time").unit())
   }
@@ -120,10 +120,10 @@ export const serve = Effect.fnUntraced(function*({ leaseMs, seed }: Settings): E
     baseUrl: fake.baseUrl,
     mood: (next) => {
       mood = next
-      thought = 0
+      thinksFor = null
     },
     byMood: () => byMood,
-    thought: () => thought,
+    thinksFor: () => thinksFor,
     did: () => did
   }
 })

@@ -40,7 +40,7 @@ describe("a link", () => {
         assert.deepStrictEqual(link.cuts, { "before-commit": 1, "after-commit": 1, reply: 1 })
       }).pipe(Effect.scoped))
 
-    it.effect("where only money is cut, other commits pass, and after each cut one that moves money", () =>
+    it.effect("where only money is cut, other commits pass, and after each cut one that moves money; nothing is once it is over", () =>
       Effect.gen(function*() {
         const direct = yield* PgClient.PgClient
         yield* direct`create table others (n int)`
@@ -51,6 +51,7 @@ describe("a link", () => {
           select workspace_id, kind, amount from transfers where false`
         const other = (n: number) => Effect.exit(sql.withTransaction(put(n)))
         const money = (n: number) => Effect.exit(sql.withTransaction(Effect.andThen(put(n), move)))
+        link.cut("before-commit", { count: 3, isOver: () => true })
         link.cut("before-commit", { count: 2, ofMoney: true })
         const exits = yield* Effect.all([other(1), money(2), money(3), other(4), money(5), money(6)])
         assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true, true, false, true])
