@@ -17,6 +17,8 @@ export interface Options<S extends AnySequence> {
   readonly lanes: number
   /** It ends when so many have been found. */
   readonly most: number
+  /** How many comparisons it may take to make one that differs small. */
+  readonly tries: number
   readonly say?: (line: string) => Effect.Effect<void>
 }
 
@@ -41,7 +43,7 @@ export interface Outcome {
 const wordAfter = 2_000
 
 export const run = Effect.fnUntraced(function*<S extends AnySequence>(options: Options<S>) {
-  const { forMs = Infinity, kept, kind, lanes, most, say, seed, sequences, url } = options
+  const { forMs = Infinity, kept, kind, lanes, most, say, seed, sequences, tries, url } = options
   const until = (yield* Clock.currentTimeMillis) + forMs
   const counts = new Map<string, number>()
   const found: Array<Found> = []
@@ -55,7 +57,7 @@ export const run = Effect.fnUntraced(function*<S extends AnySequence>(options: O
       const compared = yield* compare(arena, sequence)
       count(counts, kind, compared)
       if (compared.difference !== null) {
-        const small = yield* shrink(arena, compared.difference)
+        const small = yield* shrink(arena, compared.difference, tries)
         found.push({ ...small, from: sequence.steps.length })
       }
       if (index >= 0 && ++done % wordAfter === 0 && say !== undefined) {

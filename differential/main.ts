@@ -44,6 +44,11 @@ const flags = {
     Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 }))),
     Flag.withDefault(3)
   ),
+  tries: Flag.Int("tries").pipe(
+    Flag.withDescription("How many comparisons it may take to make one that differs small"),
+    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
+    Flag.withDefault(400)
+  ),
   databaseUrl: Flag.String("database-url").pipe(
     Flag.withDescription("A database to make schemas in, as a superuser. Default: an embedded Postgres that is gone afterwards"),
     Flag.optional

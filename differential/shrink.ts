@@ -3,10 +3,11 @@ import { Effect } from "effect"
 import { type Arena, compare, type Difference } from "./compare.ts"
 import type { AnySequence, AnyStep, Kind, StepOf } from "./kind.ts"
 
-/** The most comparisons that one difference is worth. */
-const mostTries = 400
-
-export const shrink = Effect.fnUntraced(function*<S extends AnySequence>(arena: Arena<S>, found: Difference<S>) {
+export const shrink = Effect.fnUntraced(function*<S extends AnySequence>(
+  arena: Arena<S>,
+  found: Difference<S>,
+  mostTries: number
+) {
   let best = found
   let tries = 0
   const take = Effect.fnUntraced(function*(sequence: S) {

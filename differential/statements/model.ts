@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { DatabaseError } from "../../src/sim/database/DatabaseError.ts"
 import { Engine } from "../../src/sim/database/Engine.ts"
 import { Index } from "../../src/sim/database/Index.ts"
-import { lockAll, matching, remove, type Slot, Table, takeFree } from "../../src/sim/database/Table.ts"
+import { matching, removeLocked, type Slot, Table, takeFree } from "../../src/sim/database/Table.ts"
 import { Lock } from "../../src/sim/database/Lock.ts"
 import { type Steps, Tx } from "../../src/sim/database/Tx.ts"
 import { Kernel } from "../../src/sim/Kernel.ts"
@@ -39,9 +39,10 @@ class Model implements Side<Step> {
   private readonly tables = new Toys((note) => this.notes.push(note))
   private readonly open = new Map<number, Tx>()
   private told: Array<Told> = []
+  private statements = 0
 
   constructor(seed: string, { draw, pauses }: Luck) {
-    this.kernel = new Kernel({ seed })
+    this.kernel = new Kernel({ seed: `${seed}/${draw}` })
     this.engine = new Engine(this.kernel, picks(seed, draw))
     this.pauses = pauses
     this.rows = Effect.sync(() => {
@@ -79,7 +80,7 @@ class Model implements Side<Step> {
     const tx = known ?? this.begin(String(on))
     this.open.set(on, tx)
     this.pass(1)
-    tx.next(this.kernel.now, this.kernel.now, this.kernel.key)
+    tx.next(this.kernel.now, this.kernel.now, this.kernel.key.of(this.statements++))
     this.engine.execute(tx, { waits: true, body: (tx) => this.tables.run(tx, act) }, (error, value) => {
       this.told.push({ on, what: error === null ? JSON.stringify(value) : wordsOf(error) })
       this.engine.idle(tx)
@@ -146,7 +147,7 @@ class Toys {
       case "recode":
         return yield* this.change(tx, act.id, () => true, (row) => ({ ...row, code: act.code }))
       case "delete":
-        return yield* remove(tx, things, yield* lockAll(tx, this.there(tx, ({ id }) => named(act.ids, id))))
+        return yield* removeLocked(tx, things, this.there(tx, ({ id }) => named(act.ids, id)))
       case "lock":
         return yield* this.lock(tx, act)
       case "skip":

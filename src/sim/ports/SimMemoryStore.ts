@@ -7,7 +7,7 @@ import type { MemoryWrite } from "../../domain/Plan.ts"
 import { type ScopeFilter, scopeKeys } from "../../domain/Scope.ts"
 import type { MemoryStore, Projection } from "../../services/MemoryStore.ts"
 import type { SimDatabase } from "../database/SimDatabase.ts"
-import { lockAll, matching, named, remove, type Slot, takeFree } from "../database/Table.ts"
+import { matching, named, removeLocked, type Slot, takeFree } from "../database/Table.ts"
 import { type Tables, versionKey } from "../database/Tables.ts"
 import type { Steps, Tx } from "../database/Tx.ts"
 import * as SimRecentMemories from "./SimRecentMemories.ts"
@@ -85,7 +85,7 @@ export const make = (database: SimDatabase): MemoryStore => {
       done.length === 0
         ? Effect.void
         : database.askInTurn("memories.finishProjections", function*(tx) {
-          yield* remove(tx, projections, yield* lockAll(tx, projectionSlots(tx, done)))
+          yield* removeLocked(tx, projections, projectionSlots(tx, done))
         }),
 
     postponeProjections: (rows) =>

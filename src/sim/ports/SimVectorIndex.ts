@@ -5,7 +5,7 @@ import { best, dot, unit } from "../../domain/Vector.ts"
 import type { OutcomeUnknown } from "../../services/Transaction.ts"
 import { VectorIndex, VectorIndexFailure, type VectorRow } from "../../services/VectorIndex.ts"
 import type { SimDatabase } from "../database/SimDatabase.ts"
-import { lockAll, named, remove } from "../database/Table.ts"
+import { named, removeLocked } from "../database/Table.ts"
 import type { Tables } from "../database/Tables.ts"
 import type { Steps, Tx } from "../database/Tx.ts"
 import { inScope, newestFirst } from "./SimMemoryStore.ts"
@@ -33,7 +33,7 @@ export const make = (database: SimDatabase, dimension: number | null): VectorInd
       refs.length === 0
         ? Effect.void
         : answered(database.askIndex("index.remove", function*(tx) {
-          yield* remove(tx, tables.vectors, yield* lockAll(tx, named(tables.vectors, tx, inLockOrder(refs))))
+          yield* removeLocked(tx, tables.vectors, named(tables.vectors, tx, inLockOrder(refs)))
         })),
 
     search: Effect.fnUntraced(function*({ limit, scope, vector, workspaceId }) {
