@@ -23,6 +23,7 @@ const serve = Command.make("indelible", {
     const run = Effect.gen(function*() {
       // What could not start says why instead, in its one line.
       yield* Effect.addFinalizer((exit) => Exit.hasInterrupts(exit) ? Effect.logInfo("Stopped") : Effect.void)
+      yield* Effect.forEach(config.warnings, (warning) => Effect.logWarning(warning), { discard: true })
       const { url, watch } = yield* openDatabase(config)
       yield* Layer.build(App.layer(config, role, url))
       return yield* watch

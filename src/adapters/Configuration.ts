@@ -95,6 +95,8 @@ export interface Configuration {
   /** Null: the local provider. */
   readonly openAi: OpenAiConfig | null
   readonly settings: SettingsShape
+  /** What is most likely not meant, and no reason not to start. */
+  readonly warnings: ReadonlyArray<string>
   readonly logLevel: LogLevel.LogLevel
   readonly logFormat: "pretty" | "json"
 }
@@ -122,6 +124,7 @@ export const load = (environment: NodeJS.ProcessEnv): Effect.Effect<Configuratio
       creditsGiven: env.INDELIBLE_CREDITS !== undefined,
       openAi: env.PROVIDER === "openai" ? yield* openAiOf(env) : null,
       settings,
+      warnings: idle(env),
       logLevel: logLevels[env.LOG_LEVEL ?? "info"] ?? "Info",
       logFormat: env.LOG_FORMAT === "json" ? "json" : env.LOG_FORMAT === "pretty" || process.stdout.isTTY ? "pretty" : "json"
     }
@@ -135,6 +138,14 @@ const agreed = (env: Environment): Effect.Effect<Environment, ConfigurationError
   return wrong.length > 0
     ? Effect.fail(new ConfigurationError({ message: wrong.join("; ") }))
     : Effect.succeed({ ...read, ...reconciled(read) })
+}
+
+/** Somebody set up a model, and forgot to say that it is to be used. A key alone may be there for something else. */
+const idle = (env: Environment): ReadonlyArray<string> => {
+  const names = (["OPENAI_BASE_URL", "OPENAI_MODEL", "OPENAI_EMBEDDING_MODEL"] as const).filter((name) => env[name] !== undefined)
+  if (env.PROVIDER !== undefined || names.length === 0) return []
+  const are = names.length === 1 ? "is" : "are"
+  return [`${names.join(", ")} ${are} set, and the local demo provider is at work: it takes PROVIDER=openai`]
 }
 
 const logLevels: Record<string, LogLevel.LogLevel> = {

@@ -160,4 +160,4 @@ type Binding = { readonly kind: Kind; readonly model: string; readonly dimension
 const mismatch = (found: Binding | null, wanted: Binding): string =>
   `The vectors of this database were made by ${found?.model} (${found?.dimension} dimensions, ${found?.kind} index), ` +
   `which does not fit the configured ${wanted.model} (${wanted.dimension} dimensions, ${wanted.kind} index). ` +
-  `Configure that model again, or reset the index and start anew to have every memory embedded with this one.`
+  `Configure that model again, or reset the index (npm run admin -- index reset) and start anew to have every memory embedded with this one.`

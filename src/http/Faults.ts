@@ -27,10 +27,17 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
   }
 })
 
-/** One entry for each parameter that is wrong. */
-export const faultsOf = (issue: SchemaIssue.Issue): ReadonlyArray<Fault> =>
+/** The parameters that a URL has more than once. */
+export const repeatedIn = (url: string): ReadonlySet<string> => {
+  const names = [...new URLSearchParams(url.split("?").slice(1).join("?")).keys()]
+  return new Set(names.filter((name, index) => names.indexOf(name) !== index))
+}
+
+/** One entry for each parameter that is wrong; of one that is `repeated` that is what is wrong with it. */
+export const faultsOf = (issue: SchemaIssue.Issue, repeated: ReadonlySet<string>): ReadonlyArray<Fault> =>
   format(issue).issues.slice(0, problemsMax).map(({ message, path = [] }) => {
     const first = path[0]
     const name = shorten(String(typeof first === "object" ? first.key : first ?? ""))
-    return { path: headerNames.get(name) ?? name, message: message.replace(/^Expected /, "must be ") }
+    const said = repeated.has(name) && message !== unknown ? "must be given once" : message.replace(/^Expected /, "must be ")
+    return { path: headerNames.get(name) ?? name, message: said }
   })

@@ -53,7 +53,7 @@ export const ifMatch = (header: string | undefined): Effect.Effect<number | null
   )
 }
 
-const wait = /(?:^|,)[\t ]*wait[\t ]*=[\t ]*"?(\d{1,6})"?[\t ]*(?=[,;]|$)/i
+const wait = /(?:^|,)[\t ]*wait[\t ]*=[\t ]*"?(\d+)"?[\t ]*(?=[,;]|$)/i
 
 /** The seconds of `Prefer: wait=N`, at most `max`; null without one. A preference that is not understood is ignored. */
 export const preferredWait = (header: string | undefined, max: number): number | null => {

@@ -1,11 +1,11 @@
 /** The answer to whatever ended a request before its handler had one: always a problem document, never a cause. */
 import { type Cause, Effect } from "effect"
-import { HttpServerError, HttpServerRespondable, HttpServerResponse } from "effect/http"
+import { HttpServerError, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { ComeBackLater } from "../domain/Refusal.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { describe } from "./Defect.ts"
-import { faultsOf } from "./Faults.ts"
+import { faultsOf, repeatedIn } from "./Faults.ts"
 import { InternalProblem, MalformedRequest, MethodNotAllowed, NotFoundProblem } from "./Problems.ts"
 import { refuse } from "./Refuse.ts"
 import { allowedMethods } from "./RouteTable.ts"
@@ -20,7 +20,10 @@ const answerMishap = Effect.fnUntraced(function*(cause: Cause.Cause<unknown>) {
   const error = reason._tag === "Die" ? reason.defect : reason.error
   if (HttpApiError.HttpApiSchemaError.is(error)) {
     if (error.kind === "Params") return yield* render(nothingThere(id))
-    if (error.kind === "Query" || error.kind === "Headers") return yield* render(badParameters(id, error))
+    if (error.kind === "Query" || error.kind === "Headers") {
+      const { url } = yield* HttpServerRequest.HttpServerRequest
+      return yield* render(badParameters(id, error, error.kind === "Query" ? repeatedIn(url) : new Set()))
+    }
   }
   if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
     return yield* noRoute(id, error.reason)
@@ -52,10 +55,10 @@ const interrupted = (cause: Cause.Cause<unknown>) =>
 const nothingThere = (request_id: string) =>
   new NotFoundProblem({ request_id, detail: "There is nothing with this id: ids are lower-case UUIDs." })
 
-const badParameters = (request_id: string, error: HttpApiError.HttpApiSchemaError) =>
+const badParameters = (request_id: string, error: HttpApiError.HttpApiSchemaError, repeated: ReadonlySet<string>) =>
   new MalformedRequest({
     request_id,
-    errors: faultsOf(error.cause.issue),
+    errors: faultsOf(error.cause.issue, repeated),
     detail: "A query parameter or a header is not acceptable: see errors."
   })
 

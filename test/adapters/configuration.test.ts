@@ -96,6 +96,23 @@ describe("settings that contradict each other", () => {
     }))
 })
 
+describe("what is set for a model", () => {
+  it.effect("and read by nobody is told in one line, unless the local provider was asked for", () =>
+    Effect.gen(function*() {
+      const { PROVIDER, ...model } = { ...openAi, OPENAI_API_KEY: "sk-secret" }
+      const [line, ...more] = (yield* load(model)).warnings
+      assert.strictEqual(
+        line,
+        "OPENAI_MODEL, OPENAI_EMBEDDING_MODEL are set, and the local demo provider is at work: it takes PROVIDER=openai"
+      )
+      assert.deepStrictEqual(more, [])
+      // A key may be there for something else.
+      for (const env of [{}, { ...model, PROVIDER }, { ...model, PROVIDER: "local" }, { OPENAI_API_KEY: "sk-secret" }]) {
+        assert.deepStrictEqual((yield* load(env)).warnings, [])
+      }
+    }))
+})
+
 describe("a default", () => {
   it.effect("is what the example environment says it is", () =>
     Effect.gen(function*() {
@@ -104,7 +121,10 @@ describe("a default", () => {
       const given = parseEnv(lines.join("\n")) as Record<string, string>
       const model = { OPENAI_MODEL: "m", OPENAI_EMBEDDING_MODEL: "text-embedding-3-small" }
       for (const provider of [{}, { PROVIDER: "openai", ...model }]) {
-        assert.deepStrictEqual(yield* load({ ...given, ...provider }), { ...yield* load(provider), creditsGiven: true })
+        assert.deepStrictEqual(yield* load({ ...given, ...provider }), {
+          ...yield* load(provider),
+          creditsGiven: true
+        })
       }
     }))
 

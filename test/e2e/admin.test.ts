@@ -91,7 +91,7 @@ describe("the embedding model changes", () => {
         yield* Effect.scoped(start(model("8"), "worker"))
         const refused = yield* run(["--role", "worker"], model("16"))
         assert.strictEqual(refused.code, 1)
-        assert.match(refused.output.trim().split("\n").at(-1)!, /^indelible: .*reset the index/)
+        assert.match(refused.output.trim().split("\n").at(-1)!, /^indelible: .*reset the index \(npm run admin -- index reset\)/)
         assert.deepStrictEqual(yield* sql`select dimension from vector_meta`, [{ dimension: 8 }])
         assert.strictEqual((yield* run(["admin", "index", "reset"], model("16"))).code, 0)
         yield* Effect.scoped(start(model("16"), "worker"))

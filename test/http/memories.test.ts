@@ -81,12 +81,14 @@ describe("an inferred add", () => {
       })
       const long = yield* send({ ...add, headers: { ...add.headers, prefer: "wait=3600" }, body })
       assert.strictEqual(long.headers["preference-applied"], "wait=30")
+      const endless = yield* send({ ...add, headers: { ...add.headers, prefer: `wait=${"9".repeat(400)}` }, body })
+      assert.strictEqual(endless.headers["preference-applied"], "wait=30")
       for (const prefer of ["wait=soon", "wait=-1", "handling=lenient", "await=3"]) {
         const ignored = yield* send({ ...add, headers: { ...add.headers, prefer }, body })
         assert.strictEqual(ignored.status, 202)
         assert.isUndefined(ignored.headers["preference-applied"])
       }
-      assert.deepStrictEqual(waited, [30])
+      assert.deepStrictEqual(waited, [30, 30])
     }))
 
   it.live("stays accepted when the wait for its event fails", () =>

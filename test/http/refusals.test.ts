@@ -129,6 +129,15 @@ const table: ReadonlyArray<Row> = [
 describe("a request that asks wrongly", () => {
   refused(table)
 
+  it.live("with a parameter twice is told that once is enough", () =>
+    Effect.gen(function*() {
+      const { send } = yield* serve()
+      for (const twice of ["limit=1&limit=2", "user_id=a&user_id=a", "cursor=x&cursor=y"]) {
+        const { json } = yield* send(get(`/v1/memories?${twice}`))
+        assert.deepStrictEqual(json.errors, [{ path: twice.split("=")[0], message: "must be given once" }])
+      }
+    }))
+
   it.live("is never told what it sent", () =>
     Effect.gen(function*() {
       const { logs, send } = yield* serve()
