@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that any Node can say which one is needed: the service itself is TypeScript that Node 24 runs.
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
+import * as Util from "node:util"
 
 const [major] = process.versions.node.split(".")
 if (Number(major) < 24) {
@@ -10,7 +11,9 @@ if (Number(major) < 24) {
 // What the environment says already stands, even when it says nothing.
 if (existsSync(".env")) {
   try {
-    process.loadEnvFile(".env")
+    // Some editors put a mark in front of the first name.
+    const said = Util.parseEnv(readFileSync(".env", "utf8").replace(/^\uFEFF/, ""))
+    for (const [name, value] of Object.entries(said)) process.env[name] ??= value
   } catch {
     console.error("indelible: .env cannot be read: it has to be a file that this user may read, or not to be there")
     // To the audit 1 means that it found something.

@@ -4,11 +4,12 @@
  */
 import { type Cause, Clock, Context, Effect, type Fiber, Tracer } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
 import { CurrentRequest, type RequestInfo } from "./CurrentRequest.ts"
 import type { Drain } from "./Drain.ts"
 import { comeBackSeconds } from "./Limits.ts"
 import { answerCause } from "./Mishap.ts"
+import { MalformedRequest } from "./Problems.ts"
 
 type App<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>
 
@@ -42,7 +43,7 @@ export const surround = <R>(app: App<R>, { drain, random }: Services) => {
     const given = request.headers["x-request-id"]
     const id = given !== undefined && validId.test(given) ? given : yield* random.uuidV7()
     const info: RequestInfo = { id, route: null, key: null }
-    const answered = Effect.matchCauseEffect(app, {
+    const answered = Effect.matchCauseEffect(lacksHost(request) ? noHost : app, {
       onSuccess: (response) => noting(info, () => finish(response, info, startedAt)),
       onFailure: (cause: Cause.Cause<unknown>) =>
         noting(info, () => Effect.flatMap(answerCause(cause), (response) => finish(response, info, startedAt)))
@@ -50,6 +51,20 @@ export const surround = <R>(app: App<R>, { drain, random }: Services) => {
     return yield* answered.pipe(Effect.provideService(CurrentRequest, info), Effect.annotateLogs("request_id", id))
   })
 }
+
+/** HTTP/1.1 demands it, and proxies in between rely on it. */
+const lacksHost = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers.host === undefined && "httpVersion" in source && source.httpVersion === "1.1"
+
+const noHost = Effect.flatMap(CurrentRequest, ({ id }) =>
+  HttpServerRespondable.toResponseOrElse(
+    new MalformedRequest({
+      request_id: id,
+      detail: "A request of HTTP/1.1 names its host.",
+      errors: [{ path: "Host", message: "is required" }]
+    }),
+    HttpServerResponse.empty({ status: 500 })
+  ))
 
 /** Notes which route the router chose, which it leaves in the fiber, and goes on. */
 const noting = <A, E, R>(info: RequestInfo, next: () => Effect.Effect<A, E, R>) =>

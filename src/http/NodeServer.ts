@@ -110,7 +110,10 @@ const timeouts = {
 export const layer = ({ host, inFlightTimeout, port, timeouts: given }: Options) =>
   Layer.unwrap(Effect.gen(function*() {
     const { uuidV7 } = yield* SecureRandom.SecureRandom
-    const server = createServer({ ...timeouts, ...given }).on("clientError", (error, socket) =>
+    // What is missing, or asked for in vain, is answered by the edge, and not by node without a word.
+    const server = createServer({ ...timeouts, ...given, requireHostHeader: false })
+    server.on("checkExpectation", (request, response) => server.emit("request", request, response))
+    server.on("clientError", (error, socket) =>
       onClientError(error, socket as Socket, () => Effect.runSync(uuidV7())))
     const gracefulShutdownTimeout = inFlightTimeout ?? Duration.millis(inFlightTimeoutMs)
     return Layer.effectDiscard(Effect.addFinalizer(() => hangUp(server))).pipe(

@@ -125,6 +125,9 @@ describe("the start", () => {
           assert.strictEqual(code, 1)
         }
       }
+      Fs.writeFileSync(file, "\ufeffMAX_ATTEMPTS=many\r\nLEASE_SECONDS=none\r\n")
+      const marked = yield* run([], {}, place)
+      assert.match(marked.output, /^indelible: LEASE_SECONDS [^;]+; MAX_ATTEMPTS [^;]+$/)
       Fs.rmSync(file)
       Fs.mkdirSync(file)
       for (const [args, wanted] of [[[], 1], [["audit"], 3]] as const) {

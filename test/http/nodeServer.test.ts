@@ -56,6 +56,25 @@ describe("bytes that are no request", () => {
       assert.deepInclude(problemIn(received), { status: 408, code: "request_timeout", retryable: true })
     }))
 
+  it.live("a request without a host is refused as HTTP/1.1 has it, with a problem like any other", () =>
+    Effect.gen(function*() {
+      const { logs, port } = yield* serve()
+      const received = yield* raw(port, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+      assert.match(received, /^HTTP\/1\.1 400 /)
+      const problem = JSON.parse(received.split("\r\n\r\n")[1]!)
+      assert.deepInclude(problem, { status: 400, code: "invalid_input", errors: [{ path: "Host", message: "is required" }] })
+      assert.include(received.toLowerCase(), `x-request-id: ${problem.request_id}`)
+      assert.strictEqual(logs.filter(({ message }) => message === "request").length, 1)
+      assert.match(yield* raw(port, "GET /healthz HTTP/1.0\r\n\r\n"), /^HTTP\/1\.1 200 /)
+    }))
+
+  it.live("an expectation that nobody knows is no reason to refuse what is asked", () =>
+    Effect.gen(function*() {
+      const { port } = yield* serve()
+      const head = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: wonders\r\n\r\n"
+      assert.match(yield* raw(port, head), /^HTTP\/1\.1 200 /)
+    }))
+
   it.live("headers beyond all bounds are 431", () =>
     Effect.gen(function*() {
       const { port } = yield* serve()
