@@ -13,6 +13,8 @@ export interface Holder {
 /** A row, or a name. */
 export class Lock {
   holder: Holder | null = null
+  /** How often another version of the row has come in its place: who stands in line for an older one is ahead of nobody here. */
+  version = 0
   private sharers: Array<Holder> | null = null
   private line: Array<Wait> | null = null
 
@@ -36,7 +38,7 @@ export class Lock {
 
   /** Stands in line. It is taken when the wait is over. Whoever shares it already goes before those who do not. */
   queue(by: Holder, mode: Mode = "exclusive"): Wait {
-    const wait = new Wait(by, this, mode)
+    const wait = new Wait(by, this, mode, this.version)
     const line = this.line ??= []
     const place = this.shares(by) ? line.findIndex((one) => !this.shares(one.by)) : -1
     line.splice(place < 0 ? line.length : place, 0, wait)
@@ -61,12 +63,14 @@ export class Lock {
 
   /**
    * Everybody that this wait is for: who has it, or the first of those who share it, for they are waited for one by one;
-   * and those who came before and want it, unless both would share it. Nobody once it is over.
+   * and those who came before and want the same version of it, unless both would share it, or he who came before shares
+   * it already, for he stands in no line. Nobody once it is over.
    */
   blockers(wait: Wait): ReadonlyArray<Holder> {
     const place = this.line?.indexOf(wait) ?? -1
     if (place < 0) return []
-    const inTheWay = ({ mode }: Wait) => mode === "exclusive" || wait.mode === "exclusive"
+    const inTheWay = ({ by, mode, version }: Wait) =>
+      (mode === "exclusive" || wait.mode === "exclusive") && version === wait.version && !this.shares(by)
     const ahead = this.line!.slice(0, place).filter(inTheWay).map(({ by }) => by)
     const first = this.sharers?.find((one) => one !== wait.by) ?? null
     return [this.holder, first, ...ahead].filter((one) => one !== null && one !== wait.by) as ReadonlyArray<Holder>
@@ -88,13 +92,15 @@ export class Wait {
   readonly by: Holder
   readonly on: Lock | Holder
   readonly mode: Mode
+  readonly version: number
   /** Virtual time at which it began, in microseconds. */
   since = 0
 
-  constructor(by: Holder, on: Lock | Holder, mode: Mode = "exclusive") {
+  constructor(by: Holder, on: Lock | Holder, mode: Mode = "exclusive", version = 0) {
     this.by = by
     this.on = on
     this.mode = mode
+    this.version = version
   }
 }
 

@@ -164,6 +164,7 @@ export class Table<Row extends object> {
     const stays = replaced ? null : after
     this.unindex(slot, before, stays)
     for (const row of slot.past) this.unindex(slot, row, stays)
+    slot.version++
     if (replaced) this.unindex(slot, after, null)
     this.settle(slot, stays)
     if (after === null) {
