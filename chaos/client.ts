@@ -60,7 +60,7 @@ const actions: ReadonlyArray<readonly [share: number, act: (turn: Turn) => Promi
   [0.03, (turn) => mistake(turn)],
   [0.05, (turn) => onMemory(turn, edit)],
   [0.03, (turn) => onMemory(turn, forget)],
-  [0.06, (turn) => onEvent(turn, cancel)],
+  [0.06, (turn) => onNewest(turn, changeMind)],
   [0.07, (turn) => onFailure(turn, retry)],
   [0.14, (turn) => onEvent(turn, look)],
   [0.05, (turn) => onMemory(turn, readMemory)],
@@ -183,6 +183,12 @@ const onEvent = async (turn: Turn, then: (turn: Turn, eventId: string) => Promis
   return eventId === undefined ? undefined : then(turn, eventId)
 }
 
+/** Mostly the latest, which may still wait. */
+const onNewest = (turn: Turn, then: (turn: Turn, eventId: string) => Promise<unknown>): Promise<unknown> => {
+  const eventId = turn.key.of("newest").chance(0.7) ? turn.known.events.at(-1) : undefined
+  return eventId === undefined ? onEvent(turn, then) : then(turn, eventId)
+}
+
 /** Mostly one that failed: nothing else may be run again. */
 const onFailure = (turn: Turn, then: (turn: Turn, eventId: string) => Promise<unknown>): Promise<unknown> => {
   const eventId = turn.key.of("failed").chance(0.85) ? turn.key.of("which").choose([...turn.known.failed]) : undefined
@@ -213,6 +219,15 @@ const retry = (turn: Turn, eventId: string) =>
 
 const cancel = (turn: Turn, eventId: string) =>
   once(turn, { method: "POST", path: `/v1/events/${eventId}/cancel`, asked: { _tag: "Cancel", eventId } })
+
+/** Calls something off, and often wants it after all. */
+const changeMind = async (turn: Turn, eventId: string): Promise<void> => {
+  const { answer } = await cancel(turn, eventId)
+  const isOff = answer._tag === "Event" && answer.event.state === "failed"
+  if (!isOff || !turn.key.of("after all").chance(0.6)) return
+  turn.known.failed.delete(eventId)
+  await retry(turn, eventId)
+}
 
 const look = (turn: Turn, eventId: string) =>
   once(turn, {
