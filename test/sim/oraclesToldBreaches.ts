@@ -135,6 +135,18 @@ export const toldBreaches: ReadonlyArray<readonly [breaks: string, history: () =
     return tell(history, change("Delete", history.memoryOf(1), 2), Telling.completed(history, 20), { askedAt: 0 })
   }],
   ["done-is-done", () => {
+    const history = failed().wait(10)
+    return tell(history, retry(1), receipt(history, 1, { already: true }))
+  }],
+  ["done-is-done", () => {
+    const history = done()
+    return tell(history, change("Delete", history.memoryOf(1)), Telling.completed(history, 1, { already: true }))
+  }],
+  ["done-is-done", () => {
+    const history = deleted()
+    return tell(history, change("Update", history.memoryOf(1)), Telling.completed(history, 20, { already: true }))
+  }],
+  ["done-is-done", () => {
     const history = done()
     return tell(history, about("Cancel", 1), event(history, 1))
   }],

@@ -4,7 +4,7 @@
  */
 import type { Invariant } from "../../domain/Invariant.ts"
 import { refKey } from "../../domain/Ids.ts"
-import type { Operation } from "../../domain/Operation.ts"
+import { isTerminal, type Operation } from "../../domain/Operation.ts"
 import type { Event } from "../../services/Events.ts"
 import { isConflict, keyOf, meaningOf, operationOf, replayedOf } from "./Book.ts"
 import type { Hearing } from "./Hearing.ts"
@@ -175,10 +175,20 @@ const ifMatchIsKept: ToldOracle = {
 
 const doneIsDone: ToldOracle = {
   name: "done-is-done",
-  promise: "Whoever was told that an operation is cancelled, or its input purged, was told so when it was.",
+  promise: "Whoever was told that an operation is cancelled, its input purged, or what was asked for done already, was told so when it was.",
   check: ({ told, track }) => {
     const { answer, answeredAt, askedAt, question } = told
-    if (track === null || answer._tag !== "Event") return fine
+    if (track === null) return fine
+    if (answer._tag === "Receipt" && answer.receipt.already === true) {
+      const live = question._tag === "Retry" && track.versions.some(askedAt, answeredAt, ({ state }) => !isTerminal(state))
+      return live ? fine : ["told that it runs already"]
+    }
+    if (answer._tag === "Completed" && answer.completed.already === true) {
+      const { results } = answer.completed.event
+      const gone = question._tag === "Delete" && results.some(({ change, id }) => change === "delete" && id === question.memoryId)
+      return gone ? fine : ["told that it is deleted already"]
+    }
+    if (answer._tag !== "Event") return fine
     if (question._tag === "Cancel") {
       const was = track.versions.some(askedAt, answeredAt, (row) => row.state === "failed" && row.failure === "cancelled")
       return was ? fine : ["told that it was cancelled"]
