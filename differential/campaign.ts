@@ -50,7 +50,7 @@ export const run = Effect.fnUntraced(function*<S extends AnySequence>(options: O
   let next = -kept.length
   let done = 0
   const work = Effect.fnUntraced(function*(lane: number) {
-    const arena: Arena<S> = { kind, begin: yield* kind.connect(url, lane) }
+    const arena: Arena<S> = { kind, ...(yield* kind.connect(url, lane)) }
     while (next < sequences && found.length < most && (yield* Clock.currentTimeMillis) < until) {
       const index = next++
       const sequence = index < 0 ? kept[index + kept.length]! : kind.generate(seed, index)

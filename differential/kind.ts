@@ -72,11 +72,11 @@ export const picks = (seed: string, draw: number): (count: number) => number => 
 export interface Kind<S extends AnySequence> {
   readonly name: S["kind"]
   readonly generate: (seed: string, index: number) => S
-  /** Connections to tables of their own. The inner effect makes the tables as every sequence finds them. */
+  /** Connections to tables of their own. `begin` makes the tables as every sequence finds them. */
   readonly connect: (
     url: Redacted.Redacted,
     lane: number
-  ) => Effect.Effect<Effect.Effect<Side<StepOf<S>>>, SqlError, Scope.Scope>
+  ) => Effect.Effect<{ readonly begin: Effect.Effect<Side<StepOf<S>>> }, SqlError, Scope.Scope>
   readonly model: (sequence: S, luck: Luck) => Side<StepOf<S>>
   readonly turns: () => Turns<StepOf<S>>
   /** How many draws of the model may have to be looked at. */

@@ -105,7 +105,7 @@ const freeze = Effect.fnUntraced(function*(hands: Hands, { change, op, stale }: 
 
 /** With the plan that is in force, if there is one. */
 const commit = Effect.fnUntraced(function*(hands: Hands, { change, ops, stale }: Part<"commit">) {
-  const { memories: _, operations, settlement } = hands
+  const { operations, settlement } = hands
   const held = yield* leases(hands, ops, stale)
   const work = new Map((yield* operations.work(held)).map((row) => [refKey(row), row.plan]))
   const plans = yield* Effect.forEach(held, (lease): Effect.Effect<Plan, unknown> => {

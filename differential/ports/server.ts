@@ -47,13 +47,14 @@ export const connect = Effect.fnUntraced(function*(server: Redacted.Redacted, la
   const lasting = yield* Effect.scope
   let begun = 0
   let scope: Scope.Closeable | null = null
-  return Effect.gen(function*() {
+  const begin = Effect.gen(function*() {
     // A sequence that was given up has left programs behind.
     if (scope !== null) yield* Scope.close(scope, Exit.void)
     scope = yield* Scope.fork(lasting)
     yield* observer.executeUnprepared(opening(begun++ % freshAfter === 0), [], undefined)
     return yield* Scope.provide(open(observer, seats), scope)
   }).pipe(Effect.orDie)
+  return { begin }
 })
 
 /** A database of this name that nobody else has, gone when the scope closes. */

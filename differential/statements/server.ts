@@ -30,11 +30,12 @@ export const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, lane:
   }
   const scope = yield* Effect.scope
   let begun = 0
-  return Effect.gen(function*() {
+  const begin = Effect.gen(function*() {
     const one = new Server(observer, members, lane, scope)
     yield* one.prepare(begun++ % freshAfter === 0)
     return one as Side<Step>
   }).pipe(Effect.orDie)
+  return { begin }
 })
 
 interface Member extends Lookout.Watched {
