@@ -48,9 +48,9 @@ const errors: ReadonlyArray<Planted> = [
     id: "an operation is saved as it was read, whatever became of it while it was waited for",
     seed: "planted43",
     file: "src/sim/ports/SimOperationStore.ts",
-    find: "    if (!isAsRead(row, from)) continue\n    yield* operations.update(tx, slot, changed(row, to))\n" +
+    find: "    if (!isAsRead(row, from)) continue\n    yield* operations.update(tx, slot, row === seen ? next : merged(row, to))\n" +
       "    written.push({ workspaceId: row.workspaceId, id: row.id })",
-    replace: "    yield* operations.update(tx, slot, changed(row!, to))\n" +
+    replace: "    yield* operations.update(tx, slot, merged(row!, to))\n" +
       "    written.push({ workspaceId: row!.workspaceId, id: row!.id })"
   },
   {

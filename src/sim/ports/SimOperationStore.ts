@@ -203,6 +203,12 @@ const claimable = (tables: Tables, tx: Tx, limit: number, toFresh: boolean): Rea
   return [...retries, ...takeFree(tx, fresh, limit - retries.length)]
 }
 
+/** What may change beside the state. What no row of a batch has changed is not sent, and stays as it has become meanwhile. */
+const savedFields: ReadonlyArray<keyof Operation> = [
+  "seq", "ready", "fairTag", "nextAttemptAt", "epoch", "attempts", "invalidOutputs", "windowStartedAt", "leaseOwner",
+  "leaseExpiresAt", "authorizationNo", "failure", "outcome", "results", "evidence", "startedAt", "completedAt"
+]
+
 /** A row is written only while it is as it was read, also after a wait. */
 function* save({ operations }: Tables, tx: Tx, rows: ReadonlyArray<SavedOperation>): Steps<ReadonlyArray<OperationRef>> {
   const isAsRead = (row: Operation | null, from: Operation): row is Operation =>
@@ -213,17 +219,18 @@ function* save({ operations }: Tables, tx: Tx, rows: ReadonlyArray<SavedOperatio
     if (slot !== undefined && isAsRead(slot.seen(tx), saved.from)) candidates.push({ slot, saved })
   }
   const written: Array<OperationRef> = []
-  const changed = (row: Operation, to: Operation): Operation => {
-    const { createdAt, id, kind, lane, scope, workspaceId } = row
-    return { ...to, workspaceId, id, kind, scope, lane, createdAt }
-  }
+  const changed = savedFields.filter((field) => rows.some(({ from, to }) => from[field] !== to[field]))
+  const merged = (row: Operation, to: Operation): Operation =>
+    ({ ...row, state: to.state, ...Object.fromEntries(changed.map((field) => [field, to[field]])) })
   for (const { saved: { from, to }, slot } of candidates) {
     if (slot.touched(tx)) continue
-    operations.check(changed(slot.seen(tx)!, to))
+    const seen = slot.seen(tx)!
+    const next = merged(seen, to)
+    operations.check(next)
     yield* tx.lock(slot)
     const row = slot.seen(tx)
     if (!isAsRead(row, from)) continue
-    yield* operations.update(tx, slot, changed(row, to))
+    yield* operations.update(tx, slot, row === seen ? next : merged(row, to))
     written.push({ workspaceId: row.workspaceId, id: row.id })
   }
   return written
