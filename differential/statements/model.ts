@@ -173,7 +173,7 @@ class Toys {
       const slotOfOurs = yield* this.offering(this.things.insertUnlessTaken(tx, fresh(tx, id, null, null), "things_pkey"))
       if (slotOfOurs !== null) return 0
       const slot = this.things.slots.get(id)!
-      yield* tx.lock(slot)
+      yield* tx.claim(slot)
       const row = slot.seen(tx)
       if (row === null) continue
       if (!isLow(row)) return null
@@ -185,7 +185,7 @@ class Toys {
   private *change(tx: Tx, id: string, like: (row: Thing) => boolean, to: (row: Thing) => Thing): Steps<number | null> {
     const slot = this.there(tx, (row) => row.id === id && like(row))[0]
     if (slot === undefined) return null
-    yield* tx.lock(slot)
+    yield* tx.claim(slot)
     const row = slot.seen(tx)
     if (row === null || !like(row)) {
       this.note(lookedAgain)

@@ -37,8 +37,8 @@ export class Lock {
   }
 
   /** Stands in line. It is taken when the wait is over. Whoever shares it already goes before those who do not. */
-  queue(by: Holder, mode: Mode = "exclusive"): Wait {
-    const wait = new Wait(by, this, mode, this.version)
+  queue(by: Holder, mode: Mode = "exclusive", version: number | null = this.version): Wait {
+    const wait = new Wait(by, this, mode, version)
     const line = this.line ??= []
     const place = this.shares(by) ? line.findIndex((one) => !this.shares(one.by)) : -1
     line.splice(place < 0 ? line.length : place, 0, wait)
@@ -70,7 +70,8 @@ export class Lock {
     const place = this.line?.indexOf(wait) ?? -1
     if (place < 0) return []
     const inTheWay = ({ by, mode, version }: Wait) =>
-      (mode === "exclusive" || wait.mode === "exclusive") && version === wait.version && !this.shares(by)
+      (mode === "exclusive" || wait.mode === "exclusive") && !this.shares(by) &&
+      (version ?? this.version) === (wait.version ?? this.version)
     const ahead = this.line!.slice(0, place).filter(inTheWay).map(({ by }) => by)
     const first = this.sharers?.find((one) => one !== wait.by) ?? null
     return [this.holder, first, ...ahead].filter((one) => one !== null && one !== wait.by) as ReadonlyArray<Holder>
@@ -92,11 +93,12 @@ export class Wait {
   readonly by: Holder
   readonly on: Lock | Holder
   readonly mode: Mode
-  readonly version: number
+  /** Of the row, when it began. Null: whoever came to change the row, and not only to lock it, goes on to the newest one. */
+  readonly version: number | null
   /** Virtual time at which it began, in microseconds. */
   since = 0
 
-  constructor(by: Holder, on: Lock | Holder, mode: Mode = "exclusive", version = 0) {
+  constructor(by: Holder, on: Lock | Holder, mode: Mode = "exclusive", version: number | null = 0) {
     this.by = by
     this.on = on
     this.mode = mode

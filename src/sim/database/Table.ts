@@ -303,7 +303,7 @@ export const takeFree = <Row extends object>(tx: Tx, slots: ReadonlyArray<Slot<R
 export function* remove<Row extends object>(tx: Tx, table: Table<Row>, slots: ReadonlyArray<Slot<Row>>): Steps<number> {
   let count = 0
   for (const slot of slots) {
-    yield* tx.lock(slot)
+    yield* tx.claim(slot)
     if (slot.seen(tx) === null) continue
     table.set(tx, slot, null)
     count++

@@ -65,6 +65,11 @@ export class Tx implements Holder {
     return rows.length < 2 ? rows : this.key.of("order").shuffled(rows)
   }
 
+  /** Takes a row to change it, without locking it first. */
+  *claim(lock: Lock): Steps<void> {
+    if (!lock.take(this)) yield lock.queue(this, "exclusive", null)
+  }
+
   /** Takes a lock, and waits for it if somebody has it. */
   *lock(lock: Lock, mode: Wait["mode"] = "exclusive"): Steps<void> {
     if (!lock.take(this, mode)) yield lock.queue(this, mode)

@@ -30,7 +30,7 @@ export const make = (database: SimDatabase): Ledger["Service"] => {
           for (const { fairTime, workspaceId } of tx.inAnyOrder(rows)) {
             const slot = tables.accounts.slots.get(workspaceId)
             if (slot === undefined || slot.seen(tx) === null || slot.touched(tx)) continue
-            yield* tx.lock(slot)
+            yield* tx.claim(slot)
             tables.accounts.set(tx, slot, { ...slot.seen(tx)!, fairTime })
           }
         }),
@@ -118,7 +118,7 @@ function* authorize({ authorizations }: Tables, tx: Tx, row: Money.Authorization
     if ((yield* authorizations.insertUnlessTaken(tx, row, "authorizations_pkey")) !== null) return
     const slot = authorizations.slots.get(authorizationKey(row))!
     if (slot.touched(tx)) throw new DatabaseError("21000")
-    yield* tx.lock(slot)
+    yield* tx.claim(slot)
     const current = slot.seen(tx)
     if (current === null) continue
     const { charged, state } = row

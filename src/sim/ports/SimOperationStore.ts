@@ -68,7 +68,7 @@ export const make = (database: SimDatabase): OperationStore => {
       database.askInTurn("operations.advanceFairClock", function*(tx) {
         const slot = tables.fairClock.slots.get(singleton)!
         if (slot.seen(tx)!.value >= to) return
-        yield* tx.lock(slot)
+        yield* tx.claim(slot)
         if (slot.seen(tx)!.value < to) tables.fairClock.set(tx, slot, { value: to })
       }),
 
@@ -227,7 +227,7 @@ function* save({ operations }: Tables, tx: Tx, rows: ReadonlyArray<SavedOperatio
     const seen = slot.seen(tx)!
     const next = merged(seen, to)
     operations.check(next)
-    yield* tx.lock(slot)
+    yield* tx.claim(slot)
     const row = slot.seen(tx)
     if (!isAsRead(row, from)) continue
     yield* operations.update(tx, slot, row === seen ? next : merged(row, to))
@@ -255,7 +255,7 @@ function* readyNext(tables: Tables, tx: Tx, lanes: ReadonlyArray<LaneRef>): Step
   }
   let count = 0
   for (const slot of next) {
-    yield* tx.lock(slot)
+    yield* tx.claim(slot)
     const row = slot.seen(tx)
     if (row === null) continue
     yield* operations.update(tx, slot, { ...row, ready: true, fairTag: handedTag(clock, places.get(slot)!, row.fairTag) })
