@@ -223,6 +223,22 @@ describe("after a crash, the embedded database", () => {
 })
 
 describe("where it cannot run, the embedded database", () => {
+  it.live("says in one line why its directory cannot be used, and what to do", () =>
+    Effect.gen(function*() {
+      const folder = yield* directory
+      const at = (...path: ReadonlyArray<string>) => Path.join(folder, ...path)
+      Fs.writeFileSync(at("file"), "")
+      Fs.mkdirSync(at("taken"))
+      Fs.writeFileSync(at("taken", "postgres"), "")
+      Fs.symlinkSync(at("nowhere"), at("dangling"))
+      // Nobody makes a directory there, root included.
+      for (const place of [at("file"), at("file", "below"), at("taken"), at("dangling"), "/proc/nope", "/sys/nope/below"]) {
+        const refused = yield* Effect.flip(Effect.scoped(start(place)))
+        const line = /^DATA_DIR (\S+) cannot be used: .+ \(.+\)\. Set DATA_DIR to a directory that .+\.$/
+        assert.strictEqual(line.exec(refused.message)?.[1], place, refused.message)
+      }
+    }))
+
   it.live("says in one line that another major version made its files", () =>
     Effect.gen(function*() {
       const dataDir = yield* stopped
