@@ -67,8 +67,8 @@ const errors: ReadonlyArray<Planted> = [
     id: "an insert in flight is nobody's business",
     seed: "planted57",
     file: "src/sim/database/Table.ts",
-    find: "        yield follow(tx, rival.writer)\n        continue",
-    replace: "        return null"
+    find: "          yield follow(tx, rival.writer)\n        }\n      }\n      if",
+    replace: "          return null\n        }\n      }\n      if"
   },
   {
     id: "a circle is nobody's fault: all in it fail",

@@ -128,17 +128,18 @@ export class Table<Row extends object> {
     this.check(row)
     const isArbiter = (name: string) => arbiter === null || name === arbiter
     const arbiters = this.unique.filter(({ name }) => isArbiter(name))
+    const finders = arbiters.map((index) => () => holderIn(index, tx, row, null))
+    if (isArbiter(this.primary)) finders.unshift(() => this.holder(tx, row))
     while (true) {
-      let rival = isArbiter(this.primary) ? this.holder(tx, row) : null
-      for (const index of arbiters) rival ??= holderIn(index, tx, row, null)
-      if (rival !== null) {
-        if (rival.writer === null || rival.writer === tx) return null
-        yield follow(tx, rival.writer)
-        continue
+      for (const find of finders) {
+        for (let rival = find(); rival !== null; rival = find()) {
+          if (rival.writer === null || rival.writer === tx) return null
+          yield follow(tx, rival.writer)
+        }
       }
       if (!isArbiter(this.primary)) yield* this.await(tx, this.primary, () => this.holder(tx, row))
       // While it waited, somebody may have taken what decides.
-      if (arbiters.some((index) => holderIn(index, tx, row, null) !== null)) continue
+      if (finders.some((find) => find() !== null)) continue
       const slot = this.place(tx, row)
       for (const index of arbiters) index.enter(slot, row)
       yield* this.enterUnique(tx, slot, row)
