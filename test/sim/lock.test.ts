@@ -2,7 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { circle, type Holder, Lock, type Wait } from "../../src/sim/database/Lock.ts"
 
-const holder = (): Holder => ({ locks: [], followers: [], wait: null })
+let numbers = 0
+const holder = (): Holder => {
+  const number = ++numbers
+  return { locks: [], followers: [], wait: null, numbered: () => number }
+}
 
 const waitFor = (lock: Lock, by: Holder): Wait => by.wait = lock.queue(by)
 

@@ -7,7 +7,7 @@ import type { Entry, Kernel } from "../Kernel.ts"
 import {
   cancelled, connectionLost, DatabaseError, deadlockDetected, inFailedTransaction, lockTimeout
 } from "./DatabaseError.ts"
-import { behind, circle, leave, type Wait } from "./Lock.ts"
+import { behind, circle, leave, movesOn, type Wait } from "./Lock.ts"
 import type { Steps, Tx } from "./Tx.ts"
 
 /** What one statement does. It happens at one instant, but for its waits. */
@@ -155,10 +155,15 @@ export class Engine {
 
   private suspend(tx: Tx, run: Suspended, wait: Wait): void {
     tx.wait = wait
-    wait.since = this.kernel.micros
+    movesOn(wait)
     this.open.set(tx, run)
-    this.watch(wait.since + lockTimeoutMicros)
+    this.count(wait)
     this.breakCircle(wait)
+  }
+
+  private count(wait: Wait): void {
+    wait.since = this.kernel.micros
+    this.watch(wait.since + lockTimeoutMicros)
   }
 
   /**
@@ -170,7 +175,9 @@ export class Engine {
     if (waits === null) return
     const now = this.kernel.micros
     const looking = waits.filter(({ since }) => since + deadlockTimeoutMicros >= now)
-    const first = looking.reduce((first, wait) => wait.since < first.since ? wait : first, closing)
+    const since = looking.reduce((least, wait) => Math.min(least, wait.since), closing.since)
+    const firsts = [closing, ...looking.filter((wait) => wait !== closing)].filter((wait) => wait.since === since)
+    const first = firsts[firsts.length === 1 ? 0 : this.pick(firsts.length)]!
     this.kernel.after((first.since + deadlockTimeoutMicros - now) / 1_000, "deadlock timeout", () => {
       if (first.by.wait === first && circle(first) !== null) this.interrupt(first.by as Tx, deadlockDetected)
       if (closing.by.wait === closing) this.breakCircle(closing)
@@ -202,8 +209,12 @@ export class Engine {
   private release(tx: Tx): void {
     for (const lock of tx.locks) lock.release(tx, this.woken)
     tx.locks.length = 0
-    // Whoever waited for the first of those who share something waits for the next now.
-    for (const { wait } of this.open.keys()) if (wait !== null && wait.mode === "exclusive") this.breakCircle(wait)
+    for (const { wait } of this.open.keys()) {
+      if (wait === null) continue
+      // Whoever waited for one waits for the next now, and counts anew.
+      if (movesOn(wait)) this.count(wait)
+      if (wait.mode === "exclusive") this.breakCircle(wait)
+    }
     if (tx.followers.length > 0) this.woken.push(...tx.followers.splice(0))
   }
 

@@ -8,7 +8,11 @@ export interface Holder {
   /** Who waits for its end, whatever that leaves behind. */
   readonly followers: Array<Wait>
   wait: Wait | null
+  /** Its number, given when it first has or changes a row: a smaller one is of an older transaction. */
+  readonly numbered: () => number
 }
+
+const nobody: ReadonlyArray<never> = []
 
 /** A row, or a name. */
 export class Lock {
@@ -42,6 +46,7 @@ export class Lock {
     const line = this.line ??= []
     const place = this.shares(by) ? line.findIndex((one) => !this.shares(one.by)) : -1
     line.splice(place < 0 ? line.length : place, 0, wait)
+    wait.sharers = this.eldest()
     return wait
   }
 
@@ -62,23 +67,43 @@ export class Lock {
   }
 
   /**
-   * Everybody that this wait is for: who has it, or the first of those who share it, for they are waited for one by one;
-   * and those who came before and want the same version of it, unless both would share it, or he who came before shares
+   * Everybody that this wait is for: who has it, or the oldest of those who share it, for they are waited for one by one,
+   * those who came later after that; and those who came before and want the same version of it, unless both would share it, or he who came before shares
    * it already, for he stands in no line. Nobody once it is over.
    */
   blockers(wait: Wait): ReadonlyArray<Holder> {
-    const place = this.line?.indexOf(wait) ?? -1
-    if (place < 0) return []
+    if (!this.isIn(wait)) return nobody
+    return [this.holder, this.oldest(wait), ...this.ahead(wait)].filter((one) => one !== null && one !== wait.by) as ReadonlyArray<Holder>
+  }
+
+  /** Whose end this wait is for just now. Null: it is for others to have had their turn. */
+  target(wait: Wait): Holder | null {
+    return this.isIn(wait) && this.ahead(wait).length === 0 ? this.holder ?? this.oldest(wait) : null
+  }
+
+  private isIn(wait: Wait): boolean {
+    return this.line?.includes(wait) ?? false
+  }
+
+  private ahead(wait: Wait): ReadonlyArray<Holder> {
     const inTheWay = ({ by, mode, version }: Wait) =>
       (mode === "exclusive" || wait.mode === "exclusive") && !this.shares(by) &&
       (version ?? this.version) === (wait.version ?? this.version)
-    const ahead = this.line!.slice(0, place).filter(inTheWay).map(({ by }) => by)
-    const first = this.sharers?.find((one) => one !== wait.by) ?? null
-    return [this.holder, first, ...ahead].filter((one) => one !== null && one !== wait.by) as ReadonlyArray<Holder>
+    return this.line!.slice(0, this.line!.indexOf(wait)).filter(inTheWay).map(({ by }) => by)
+  }
+
+  private oldest(wait: Wait): Holder | null {
+    const isOther = (one: Holder) => one !== wait.by && this.shares(one)
+    if (!wait.sharers.some(isOther)) wait.sharers = this.eldest()
+    return wait.sharers.find(isOther) ?? null
   }
 
   private shares(by: Holder): boolean {
     return this.sharers?.includes(by) ?? false
+  }
+
+  private eldest(): ReadonlyArray<Holder> {
+    return this.sharers === null ? nobody : this.sharers.toSorted((one, other) => one.numbered() - other.numbered())
   }
 
   private grant(granted: Array<Wait>): void {
@@ -95,8 +120,11 @@ export class Wait {
   readonly mode: Mode
   /** Of the row, when it began. Null: whoever came to change the row, and not only to lock it, goes on to the newest one. */
   readonly version: number | null
-  /** Virtual time at which it began, in microseconds. */
+  /** Virtual time since when it is for this holder's end, or for its turn, in microseconds. */
   since = 0
+  target: Holder | null = null
+  /** Who shared what it is for when somebody last looked: the oldest transaction first, as they are waited for. */
+  sharers: ReadonlyArray<Holder> = nobody
 
   constructor(by: Holder, on: Lock | Holder, mode: Mode = "exclusive", version: number | null = 0) {
     this.by = by
@@ -118,6 +146,14 @@ export const leave = (wait: Wait, granted: Array<Wait>): void => {
   if (wait.on instanceof Lock) return wait.on.leave(wait, granted)
   const place = wait.on.followers.indexOf(wait)
   if (place >= 0) wait.on.followers.splice(place, 1)
+}
+
+/** Whether a wait that was for the end of one is for that of another now. */
+export const movesOn = (wait: Wait): boolean => {
+  if (!(wait.on instanceof Lock)) return false
+  const before = wait.target
+  wait.target = wait.on.target(wait)
+  return wait.target !== before
 }
 
 /** Everybody whose end a wait is for. */

@@ -36,7 +36,9 @@ export class Slot<Row extends object> extends Lock {
 
   /** A row that is gone keeps nobody waiting, and nobody has it. */
   override take(by: Tx, mode?: Mode): boolean {
-    return this.gone || super.take(by, mode)
+    if (this.gone || !super.take(by, mode)) return this.gone
+    by.numbered()
+    return true
   }
 
   /** The row as this transaction sees it. */
@@ -114,6 +116,7 @@ export class Table<Row extends object> {
   /** Inserts a row, once nobody in flight has anything of it that must be unique. */
   *insert(tx: Tx, row: Row): Steps<Slot<Row>> {
     this.check(row)
+    tx.numbered()
     yield* this.await(tx, this.primary, () => this.holder(tx, row))
     const slot = this.place(tx, row)
     yield* this.enterUnique(tx, slot, row)
@@ -260,8 +263,7 @@ export class Table<Row extends object> {
   /** Takes a row out of every index that does not hold it for `stays`. */
   private unindex(slot: Slot<Row>, row: Row | null, stays: Row | null): void {
     if (row === null || row === stays) return
-    for (const index of this.unique) index.leave(slot, row, stays)
-    for (const index of this.indexes) index.leave(slot, row, stays)
+    for (const index of [...this.unique, ...this.indexes]) index.leave(slot, row, stays)
   }
 }
 
@@ -298,22 +300,4 @@ export const takeFree = <Row extends object>(tx: Tx, slots: ReadonlyArray<Slot<R
     if (slot.take(tx)) rows.push(slot.seen(tx)!)
   }
   return rows
-}
-
-/** Deletes these rows, one after the other. Those that somebody else has deleted meanwhile are gone. */
-export function* remove<Row extends object>(tx: Tx, table: Table<Row>, slots: ReadonlyArray<Slot<Row>>): Steps<number> {
-  let count = 0
-  for (const slot of slots) {
-    yield* tx.claim(slot)
-    if (slot.seen(tx) === null) continue
-    table.set(tx, slot, null)
-    count++
-  }
-  return count
-}
-
-/** Deletes what its statement locks first: all of them before the first goes, or one by one, as the plan has it. */
-export function* removeLocked<Row extends object>(tx: Tx, table: Table<Row>, slots: ReadonlyArray<Slot<Row>>): Steps<number> {
-  if (tx.key.of("plan").chance(0.5)) for (const slot of slots) yield* tx.lock(slot)
-  return yield* remove(tx, table, slots)
 }

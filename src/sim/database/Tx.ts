@@ -13,6 +13,9 @@ export interface Event {
   readonly after: object | null
 }
 
+/** How many have a number. Only their order is ever looked at, and it is that of one database. */
+let numbers = 0
+
 export class Tx implements Holder {
   /** The process incarnation that began it. */
   readonly by: string
@@ -41,6 +44,7 @@ export class Tx implements Holder {
   over = false
   /** Virtual time since when it has had nothing to do, in microseconds. Null while it has, and outside of sessions. */
   idleSince: number | null = null
+  private number: number | null = null
 
   constructor(by: string, now: number, sentAt: number, key: Key) {
     this.by = by
@@ -48,6 +52,10 @@ export class Tx implements Holder {
     this.statementAt = now
     this.sentAt = sentAt
     this.key = key
+  }
+
+  numbered(): number {
+    return this.number ??= ++numbers
   }
 
   /** A statement begins. */
@@ -67,6 +75,7 @@ export class Tx implements Holder {
 
   /** Takes a row to change it, without locking it first. */
   *claim(lock: Lock): Steps<void> {
+    this.numbered()
     if (!lock.take(this)) yield lock.queue(this, "exclusive", null)
   }
 
