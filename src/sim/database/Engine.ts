@@ -210,10 +210,10 @@ export class Engine {
     for (const lock of tx.locks) lock.release(tx, this.woken)
     tx.locks.length = 0
     for (const { wait } of this.open.keys()) {
-      if (wait === null) continue
+      if (wait === null || !movesOn(wait)) continue
       // Whoever waited for one waits for the next now, and counts anew.
-      if (movesOn(wait)) this.count(wait)
-      if (wait.mode === "exclusive") this.breakCircle(wait)
+      this.count(wait)
+      this.breakCircle(wait)
     }
     if (tx.followers.length > 0) this.woken.push(...tx.followers.splice(0))
   }

@@ -22,6 +22,11 @@ export class Lock {
   private sharers: Array<Holder> | null = null
   private line: Array<Wait> | null = null
 
+  /** Whether somebody is changing what it is of, and has not ended. */
+  get written(): boolean {
+    return false
+  }
+
   /** Takes it at once, if nobody is in the way. */
   take(by: Holder, mode: Mode = "exclusive"): boolean {
     if (this.holder === by) return true
@@ -41,8 +46,8 @@ export class Lock {
   }
 
   /** Stands in line. It is taken when the wait is over. Whoever shares it already goes before those who do not. */
-  queue(by: Holder, mode: Mode = "exclusive", version: number | null = this.version): Wait {
-    const wait = new Wait(by, this, mode, version)
+  queue(by: Holder, mode: Mode = "exclusive", changes = false): Wait {
+    const wait = new Wait(by, this, mode, this.version, changes)
     const line = this.line ??= []
     const place = this.shares(by) ? line.findIndex((one) => !this.shares(one.by)) : -1
     line.splice(place < 0 ? line.length : place, 0, wait)
@@ -86,10 +91,21 @@ export class Lock {
   }
 
   private ahead(wait: Wait): ReadonlyArray<Holder> {
-    const inTheWay = ({ by, mode, version }: Wait) =>
-      (mode === "exclusive" || wait.mode === "exclusive") && !this.shares(by) &&
-      (version ?? this.version) === (wait.version ?? this.version)
+    if (this.standsOut(wait)) return nobody
+    const inTheWay = (one: Wait) =>
+      (one.mode === "exclusive" || wait.mode === "exclusive") && !this.shares(one.by) && !this.standsOut(one) &&
+      this.lineOf(one) === this.lineOf(wait)
     return this.line!.slice(0, this.line!.indexOf(wait)).filter(inTheWay).map(({ by }) => by)
+  }
+
+  /** Of which version this one stands in the line: who came to change the row goes on to the newest. */
+  private lineOf({ changes, version }: Wait): number {
+    return changes ? this.version : version
+  }
+
+  /** Who goes on to a version that somebody is changing already stands in no line: he waits for that one's end, as all like him. */
+  private standsOut({ changes, version }: Wait): boolean {
+    return changes && version !== this.version && this.written
   }
 
   private oldest(wait: Wait): Holder | null {
@@ -118,19 +134,22 @@ export class Wait {
   readonly by: Holder
   readonly on: Lock | Holder
   readonly mode: Mode
-  /** Of the row, when it began. Null: whoever came to change the row, and not only to lock it, goes on to the newest one. */
-  readonly version: number | null
+  /** Of the row, when it began. */
+  readonly version: number
+  /** Whether it is to change the row, and not only to lock it. */
+  readonly changes: boolean
   /** Virtual time since when it is for this holder's end, or for its turn, in microseconds. */
   since = 0
   target: Holder | null = null
   /** Who shared what it is for when somebody last looked: the oldest transaction first, as they are waited for. */
   sharers: ReadonlyArray<Holder> = nobody
 
-  constructor(by: Holder, on: Lock | Holder, mode: Mode = "exclusive", version: number | null = 0) {
+  constructor(by: Holder, on: Lock | Holder, mode: Mode = "exclusive", version = 0, changes = false) {
     this.by = by
     this.on = on
     this.mode = mode
     this.version = version
+    this.changes = changes
   }
 }
 

@@ -34,6 +34,10 @@ export class Slot<Row extends object> extends Lock {
     this.key = key
   }
 
+  override get written(): boolean {
+    return this.writer !== null
+  }
+
   /** A row that is gone keeps nobody waiting, and nobody has it. */
   override take(by: Tx, mode?: Mode): boolean {
     if (this.gone || !super.take(by, mode)) return this.gone

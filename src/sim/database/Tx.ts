@@ -76,7 +76,7 @@ export class Tx implements Holder {
   /** Takes a row to change it, without locking it first. */
   *claim(lock: Lock): Steps<void> {
     this.numbered()
-    if (!lock.take(this)) yield lock.queue(this, "exclusive", null)
+    if (!lock.take(this)) yield lock.queue(this, "exclusive", true)
   }
 
   /** Takes a lock, and waits for it if somebody has it. */
