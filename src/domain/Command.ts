@@ -33,9 +33,15 @@ const parseInstant = (text: string): Option.Option<DateTime.DateTime> => {
   return isDay ? DateTime.make(text) : Option.none()
 }
 
+/** Whether the year is one of 0000 to 9999 in UTC, which an offset may take it out of: no other is read back. */
+const hasFourDigits = (at: DateTime.DateTime): boolean => /^\d{4}-/.test(DateTime.formatIso(at))
+
 const EventDate = Schema.String.check(
   Schema.makeFilter((text: string) => Option.isSome(parseInstant(text)), {
     message: "must be an ISO 8601 date, or date and time with Z or an offset"
+  }),
+  Schema.makeFilter((text: string) => Option.match(parseInstant(text), { onNone: () => true, onSome: hasFourDigits }), {
+    message: "must be within the years 0000 to 9999 in UTC"
   })
 )
 

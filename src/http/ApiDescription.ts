@@ -129,7 +129,8 @@ const describeBodies = (schemas: Record<string, any>): void => {
   const add = schemas.AddMemory
   Object.assign(add.properties.messages, { minItems: 1, maxItems: messagesMax })
   Object.assign(add.properties.infer, { default: true })
-  add.properties.event_date.anyOf[0].description = "An ISO 8601 date, or date and time with Z or an offset."
+  add.properties.event_date.anyOf[0].description =
+    "An ISO 8601 date, or date and time with Z or an offset, within the years 0000 to 9999 in UTC."
   add.allOf = [scopeRequired, { oneOf: [{ required: ["messages"] }, { required: ["content"] }] }]
   schemas.EditMemory.minProperties = 1
   Object.assign(schemas.Search.properties.limit, { default: searchDefault })

@@ -191,6 +191,24 @@ describe("the body of an add", () => {
     }
   })
 
+  it("a date that in UTC leaves the years of four digits is refused, and every other can be sent back", () => {
+    const outside = ["0000-01-01T00:00:00+23:59", "0000-01-01T00:00+00:01", "9999-12-31T23:59:59-23:59"]
+    for (const event_date of outside) {
+      assert.deepStrictEqual(pathsOf({ ...hello, event_date }), ["/event_date"], event_date)
+    }
+    const edges = [
+      ["0000-01-01T00:00:00+00:00", "0000-01-01T00:00:00.000Z"],
+      ["0000-01-01T23:59:00+23:59", "0000-01-01T00:00:00.000Z"],
+      ["9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59.999Z"],
+      ["9999-12-31T00:00:59-23:59", "9999-12-31T23:59:59.000Z"]
+    ] as const
+    for (const [event_date, eventDate] of edges) {
+      assert.strictEqual(normaliseAdd({ ...hello, event_date }).eventDate, eventDate)
+      assert.strictEqual(pathsOf({ ...hello, event_date }), "taken", event_date)
+      assert.strictEqual(pathsOf({ ...hello, event_date: eventDate }), "taken", eventDate)
+    }
+  })
+
   it("an edit changes something, and never to nothing", () => {
     const edit = decodeBody(UpdateBody)
     assert.isTrue(Result.isSuccess(edit({ memory: "x" })) && Result.isSuccess(edit({ metadata: {} })))

@@ -103,6 +103,20 @@ const table: ReadonlyArray<Row> = [
   ],
   ["nothing but blanks", json({ ...good, content: " \n" }), 422, "invalid_input", ""],
   ["a date that is none", json({ ...good, event_date: "2026-02-30" }), 422, "invalid_input", "/event_date"],
+  [
+    "a date that in UTC is before the year 0000",
+    json({ ...good, event_date: "0000-01-01T00:00:00+23:59" }),
+    422,
+    "invalid_input",
+    "/event_date"
+  ],
+  [
+    "a date that in UTC is after the year 9999",
+    json({ ...good, event_date: "9999-12-31T23:59:59-23:59" }),
+    422,
+    "invalid_input",
+    "/event_date"
+  ],
   ["an edit of nothing", patch({}), 422, "invalid_input", ""],
   ["an edit to a blank", patch({ memory: " " }), 422, "invalid_input", "/memory"],
   ["an edit of the scope", patch({ user_id: "other" }), 422, "invalid_input", "/user_id"],
