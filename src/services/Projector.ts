@@ -78,16 +78,29 @@ const make = Effect.gen(function*() {
     yield* index.put(rows.map(({ projection }, place) => ({ ...projection, vector: vectors[place]! })))
   })
 
-  /** A row that is itself at fault takes no other with it. */
-  const project = (rows: ReadonlyArray<Wanted>): Effect.Effect<ReadonlyArray<Outcome>> =>
-    put(rows).pipe(
-      Effect.as(rows.map(({ projection }): Outcome => ({ projection, failure: null }))),
-      Effect.catch((failure) =>
-        rows.length > 1 && mayBeOneRow(failure)
-          ? Effect.map(Effect.forEach(rows, (row) => project([row])), (outcomes) => outcomes.flat())
-          : Effect.succeed(rows.map(({ projection }): Outcome => ({ projection, failure })))
-      )
-    )
+  /**
+   * A row that is itself at fault takes no other with it. New rows are tried together, those that failed before after
+   * them, few at a time while it is not clear that they go well. Whatever fails as a whole is not asked again for the rest.
+   */
+  const project = Effect.fnUntraced(function*(rows: ReadonlyArray<Wanted>) {
+    const outcomes: Array<Outcome> = []
+    let left = rows.toSorted((one, other) => one.projection.attempts - other.projection.attempts)
+    let size = Math.max(1, left.filter(({ projection }) => projection.attempts === 1).length)
+    let trusted = 1
+    while (left.length > 0) {
+      const some = left.slice(0, size)
+      const failure = yield* Effect.match(put(some), { onFailure: (failure) => failure, onSuccess: () => null })
+      const isRow = failure !== null && mayBeOneRow(failure)
+      trusted = failure === null ? 2 * trusted : 1
+      size = trusted
+      // Once more, each by itself.
+      if (isRow && some.length > 1) continue
+      const ended = failure === null || isRow ? some : left
+      outcomes.push(...ended.map(({ projection }) => ({ projection, failure })))
+      left = left.slice(ended.length)
+    }
+    return outcomes
+  })
 
   const drop = (projections: ReadonlyArray<Projection>): Effect.Effect<ReadonlyArray<Outcome>> =>
     index.remove(projections).pipe(
@@ -139,7 +152,10 @@ const make = Effect.gen(function*() {
 const mayBeOneRow = (failure: ProviderFailure | VectorIndexFailure): boolean =>
   failure._tag === "VectorIndexFailure"
     ? failure.reason === "bad_vector"
-    : failure.failure === "invalid_output" || failure.failure === "extraction_refused"
+    : rowFailures.has(failure.failure)
+
+/** What a provider says of a text, and not of itself. It rejects a text that is too long for it as it does a wrong key. */
+const rowFailures: ReadonlySet<ProviderFailure["failure"]> = new Set(["invalid_output", "extraction_refused", "provider_rejected"])
 
 const describe = (failure: ProviderFailure | VectorIndexFailure): string =>
   failure._tag === "VectorIndexFailure" ? `index_${failure.reason}` : failure.failure

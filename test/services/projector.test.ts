@@ -190,6 +190,52 @@ describe("when something fails", () => {
       assert.deepStrictEqual(left.map(({ attempts }) => attempts), [1])
     }).pipe(Effect.provide(world())))
 
+  it.live("a text that the model rejects takes no other with it", () =>
+    Effect.gen(function*() {
+      const { faulty, turn } = yield* begin
+      const { embed } = faulty
+      faulty.embed = (texts) => texts.includes("bad") ? failing("provider_rejected") : embed(texts)
+      const [dog, bad, paris] = [added(workspaceId, "dog"), added(workspaceId, "bad"), added(workspaceId, "paris")]
+      yield* write(dog, bad, paris)
+      yield* turn
+      assert.deepStrictEqual(yield* indexed, idsOf(dog, paris))
+      assert.lengthOf(yield* waiting, 1)
+    }).pipe(Effect.provide(world())))
+
+  it.live("a text at which the model breaks down is tried after all others, and they go few at a time", () =>
+    Effect.gen(function*() {
+      const { faulty, turn } = yield* begin
+      const sql = yield* PgClient.PgClient
+      const { embed } = faulty
+      faulty.embed = (texts) => texts.includes("bad") ? failing("provider_unavailable") : embed(texts)
+      const [dog, bad, paris] = [added(workspaceId, "dog"), added(workspaceId, "bad"), added(workspaceId, "paris")]
+      yield* write(dog, bad, paris)
+      yield* turn
+      assert.deepStrictEqual(yield* indexed, [])
+      yield* sql`update projections set attempts = 2 where memory_id = ${bad.id}`
+      yield* makeDue
+      yield* write(added(workspaceId, "rome"))
+      yield* turn
+      assert.lengthOf(yield* indexed, 3)
+      assert.lengthOf(yield* waiting, 1)
+    }).pipe(Effect.provide(world())))
+
+  it.live("a model that is down is asked once in a turn, however many failed before", () =>
+    Effect.gen(function*() {
+      const { faulty, turn } = yield* begin
+      yield* write(tea(), tea(), tea(), tea())
+      let asked = 0
+      faulty.embed = () => {
+        asked++
+        return failing("provider_unavailable")
+      }
+      yield* turn
+      yield* makeDue
+      yield* turn
+      assert.strictEqual(asked, 2)
+      assert.lengthOf(yield* waiting, 4)
+    }).pipe(Effect.provide(world())))
+
   it.live("a crash between the index and the mark that it is done repeats harmlessly", () =>
     Effect.gen(function*() {
       const { faulty, memories, turn } = yield* begin
