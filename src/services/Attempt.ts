@@ -7,6 +7,7 @@ import type { InferInput } from "../domain/Command.ts"
 import type { Operation } from "../domain/Operation.ts"
 import { buildPlan, type Plan, planMaxSteps, type Related } from "../domain/Plan.ts"
 import { scopeKeys } from "../domain/Scope.ts"
+import { beginning } from "../domain/Text.ts"
 import { untilKnown } from "./Again.ts"
 import { type Claimed, leaseOf } from "./Claims.ts"
 import { Provider, ProviderFailure } from "./Provider.ts"
@@ -36,7 +37,7 @@ const make = Effect.gen(function*() {
   /** The memories nearest to what was said. The model can do without them, so their absence fails nothing. */
   const nearest = Effect.fnUntraced(function*(operation: Operation, input: InferInput) {
     const said = input.messages.filter((message) => message.role === "user").map((message) => message.content).join("\n")
-    const [vector] = yield* provider.embed([said.slice(0, 2_000)])
+    const [vector] = yield* provider.embed([beginning(said, 2_000)])
     if (vector === undefined) return []
     const { workspaceId, scope } = operation
     const hits = yield* index.search({ workspaceId, scope, vector, limit: settings.relatedLimit })
