@@ -10,6 +10,7 @@ import type { Drain } from "./Drain.ts"
 import { comeBackSeconds } from "./Limits.ts"
 import { answerCause } from "./Mishap.ts"
 import { MalformedRequest } from "./Problems.ts"
+import { type HeadFault, headFault } from "./RequestHead.ts"
 
 type App<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>
 
@@ -43,7 +44,8 @@ export const surround = <R>(app: App<R>, { drain, random }: Services) => {
     const given = request.headers["x-request-id"]
     const id = given !== undefined && validId.test(given) ? given : yield* random.uuidV7()
     const info: RequestInfo = { id, route: null, key: null }
-    const answered = Effect.matchCauseEffect(lacksHost(request) ? noHost : app, {
+    const fault = headFault(request)
+    const answered = Effect.matchCauseEffect(fault === null ? app : unreadable(fault), {
       onSuccess: (response) => noting(info, () => finish(response, info, startedAt)),
       onFailure: (cause: Cause.Cause<unknown>) =>
         noting(info, () => Effect.flatMap(answerCause(cause), (response) => finish(response, info, startedAt)))
@@ -52,19 +54,12 @@ export const surround = <R>(app: App<R>, { drain, random }: Services) => {
   })
 }
 
-/** HTTP/1.1 demands it, and proxies in between rely on it. */
-const lacksHost = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean =>
-  headers.host === undefined && "httpVersion" in source && source.httpVersion === "1.1"
-
-const noHost = Effect.flatMap(CurrentRequest, ({ id }) =>
-  HttpServerRespondable.toResponseOrElse(
-    new MalformedRequest({
-      request_id: id,
-      detail: "A request of HTTP/1.1 names its host.",
-      errors: [{ path: "Host", message: "is required" }]
-    }),
-    HttpServerResponse.empty({ status: 500 })
-  ))
+const unreadable = ({ detail, errors }: HeadFault) =>
+  Effect.flatMap(CurrentRequest, ({ id }) =>
+    HttpServerRespondable.toResponseOrElse(
+      new MalformedRequest({ request_id: id, detail, errors }),
+      HttpServerResponse.empty({ status: 500 })
+    ))
 
 /** Notes which route the router chose, which it leaves in the fiber, and goes on. */
 const noting = <A, E, R>(info: RequestInfo, next: () => Effect.Effect<A, E, R>) =>

@@ -15,9 +15,12 @@ const unknown = "is not a known parameter"
 
 const shorten = (name: string): string => name.slice(0, nameMaxLength).toWellFormed()
 
+/** One entry for each of these parameters, of which the same is wrong. */
+export const parametersAt = (names: ReadonlyArray<string>, message: string): ReadonlyArray<Fault> =>
+  names.slice(0, problemsMax).map((name) => ({ path: shorten(name), message }))
+
 /** One entry for each parameter of an endpoint that takes none. */
-export const unknownParameters = (names: ReadonlyArray<string>): ReadonlyArray<Fault> =>
-  names.slice(0, problemsMax).map((name) => ({ path: shorten(name), message: unknown }))
+export const unknownParameters = (names: ReadonlyArray<string>): ReadonlyArray<Fault> => parametersAt(names, unknown)
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => {

@@ -68,6 +68,33 @@ describe("bytes that are no request", () => {
       assert.match(yield* raw(port, "GET /healthz HTTP/1.0\r\n\r\n"), /^HTTP\/1\.1 200 /)
     }))
 
+  it.live("a request that names two hosts, or none in a whole URL, is refused like one without", () =>
+    Effect.gen(function*() {
+      const { port } = yield* serve()
+      const answerTo = (target: string, ...headers: ReadonlyArray<string>) =>
+        raw(port, [`GET ${target} HTTP/1.1`, "Connection: close", ...headers, "", ""].join("\r\n"))
+      for (const hosts of [["Host: a", "Host: a"], ["Host: a", "X: Host", "hOST: b"]]) {
+        const received = yield* answerTo("/healthz", ...hosts)
+        assert.match(received, /^HTTP\/1\.1 400 /)
+        const { errors } = JSON.parse(received.split("\r\n\r\n")[1]!)
+        assert.deepStrictEqual(errors, [{ path: "Host", message: "must be given once" }])
+      }
+      assert.match(yield* answerTo("http://a/healthz"), /^HTTP\/1\.1 400 /)
+      assert.match(yield* answerTo("http://a/healthz", "Host: a"), /^HTTP\/1\.1 200 /)
+      assert.match(yield* answerTo("/healthz", "Host: a", "X: Host", "Y: Host"), /^HTTP\/1\.1 200 /)
+    }))
+
+  it.live("a target that is half a URL is refused, and not guessed", () =>
+    Effect.gen(function*() {
+      const { port } = yield* serve()
+      for (const target of ["http://[::1/healthz", "http://a:99999999/healthz", "HTTPS://[/healthz"]) {
+        const received = yield* raw(port, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+        assert.match(received, /^HTTP\/1\.1 400 /, target)
+        const problem = JSON.parse(received.split("\r\n\r\n")[1]!)
+        assert.deepInclude(problem, { status: 400, code: "invalid_input", detail: "The target of the request is not a URL." })
+      }
+    }))
+
   it.live("an expectation that nobody knows is no reason to refuse what is asked", () =>
     Effect.gen(function*() {
       const { port } = yield* serve()

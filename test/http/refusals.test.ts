@@ -59,6 +59,14 @@ const table: ReadonlyArray<Row> = [
   ["a parameter named like a prototype", get("/v1/events?__proto__=1"), 400, "invalid_input", "__proto__"],
   ["an empty scope id in a query", get("/v1/memories?user_id="), 400, "invalid_input", "user_id"],
   ["NUL in a query", get("/v1/memories?user_id=a%00b"), 400, "invalid_input", "user_id"],
+  ["a value that is no UTF-8", get("/v1/memories?user_id=q%ff"), 400, "invalid_input", "user_id"],
+  ["a value with half an escape", get("/v1/memories?limit=1&user_id=q%zz"), 400, "invalid_input", "user_id"],
+  ["a value of half a character", get("/v1/memories?user_id=%F0%9F"), 400, "invalid_input", "user_id"],
+  ["a value of half a surrogate pair", get("/v1/memories?user_id=%ED%A0%80"), 400, "invalid_input", "user_id"],
+  ["a query of one per cent sign", get("/v1/memories?%"), 400, "invalid_input", ""],
+  ["a name that is no UTF-8", get("/v1/memories?q%ff=a"), 400, "invalid_input", ""],
+  ["several values that are no UTF-8", get("/v1/events?cursor=%ff&status=%"), 400, "invalid_input", "cursor", "status"],
+  ["a query without UTF-8 where none is taken", get("/healthz?a=%ff"), 400, "invalid_input", "a"],
   ["a status that is none", get("/v1/events?status=done"), 400, "invalid_input", "status"],
   ["a wait too long", get(`/v1/events/${operationId}?wait=31`), 400, "invalid_input", "wait"],
   ["a negative wait", get(`/v1/events/${operationId}?wait=-1`), 400, "invalid_input", "wait"],
@@ -100,14 +108,14 @@ const table: ReadonlyArray<Row> = [
   ["an id that is none", get("/v1/memories/abc"), 404, "not_found"],
   ["an upper-case id", get(`/v1/events/${operationId.toUpperCase()}`), 404, "not_found"],
   ["an id with NUL", get("/v1/memories/a%00"), 404, "not_found"],
-  ["an id with half an escape", get("/v1/memories/%zz"), 404, "not_found"],
+  ["an id with half an escape", get("/v1/memories/%zz"), 400, "invalid_input", ""],
   ["an id of a kilobyte", get(`/v1/memories/${"a".repeat(1_000)}`), 404, "not_found"],
   ["an unknown path", get("/v2/memories"), 404, "not_found"],
   ["the root", get("/"), 404, "not_found"],
   ["a trailing slash", get("/v1/memories/"), 404, "not_found"],
   ["a doubled slash", get("/v1//memories"), 404, "not_found"],
   ["another case", get("/V1/memories"), 404, "not_found"],
-  ["a path that is not decodable", get("/v1/%ff"), 404, "not_found"],
+  ["a path that is not decodable", get("/v1/%ff"), 400, "invalid_input", ""],
   ["a method that a path has not", { method: "PUT", path: "/v1/memories" }, 405, "method_not_allowed"],
   ["options", { method: "OPTIONS", path: `/v1/memories/${memoryId}` }, 405, "method_not_allowed"],
   ["a method of the documentation", { method: "POST", path: "/openapi.json" }, 405, "method_not_allowed"],
@@ -115,6 +123,13 @@ const table: ReadonlyArray<Row> = [
   // Keys
   ["no key", { path: "/v1/memories", key: null }, 401, "unauthenticated"],
   ["an unknown key", { path: "/v1/memories", key: "guess" }, 401, "unauthenticated"],
+  [
+    "two keys to choose from",
+    { path: "/v1/usage", key: null, headers: { authorization: ["Bearer all", "Bearer none"] } },
+    400,
+    "invalid_input",
+    "Authorization"
+  ],
   [
     "another scheme",
     { path: "/v1/usage", key: null, headers: { authorization: "Basic YTpi" } },
@@ -136,6 +151,16 @@ describe("a request that asks wrongly", () => {
         const { json } = yield* send(get(`/v1/memories?${twice}`))
         assert.deepStrictEqual(json.errors, [{ path: twice.split("=")[0], message: "must be given once" }])
       }
+    }))
+
+  it.live("in no UTF-8 is told where", () =>
+    Effect.gen(function*() {
+      const { send } = yield* serve()
+      const query = (yield* send(get("/v1/memories?user_id=q%ff"))).json
+      assert.strictEqual(query.detail, "The query is not valid percent-encoded UTF-8.")
+      assert.deepStrictEqual(query.errors, [{ path: "user_id", message: "is not valid percent-encoded UTF-8" }])
+      const path = (yield* send(get("/v1/memories/%zz?limit=1"))).json
+      assert.strictEqual(path.detail, "The path is not valid percent-encoded UTF-8.")
     }))
 
   it.live("is never told what it sent", () =>
