@@ -13,7 +13,9 @@ import { ApiKeyId, OperationId, WorkspaceId } from "./domain/Ids.ts"
 import { NotFound } from "./domain/Refusal.ts"
 import { type ApiKey, ApiKeys, KeyScope } from "./services/ApiKeys.ts"
 import { Events } from "./services/Events.ts"
+import * as Grants from "./services/Grants.ts"
 import { Ledger } from "./services/Ledger.ts"
+import type { Transaction } from "./services/Transaction.ts"
 import { startFailure } from "./startFailure.ts"
 import { openDatabase, storage } from "./storage.ts"
 
@@ -21,7 +23,7 @@ import { openDatabase, storage } from "./storage.ts"
 class GrantedOtherwise extends Data.TaggedError("GrantedOtherwise")<{ readonly message: string }> {}
 
 /** Runs on the database that the environment names, with nothing but storage. */
-const withStorage = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Ledger | Events | PgClient.PgClient>) =>
+const withStorage = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Ledger | Transaction | Events | PgClient.PgClient>) =>
   Effect.gen(function*() {
     const config = yield* Configuration.load(process.env)
     const { url } = yield* openDatabase(config, { beside: true })
@@ -97,8 +99,7 @@ const grantCredit = Command.make("grant", {
     const keys = yield* ApiKeys
     const ledger = yield* Ledger
     yield* keys.list(workspace)
-    const granted = yield* ledger.grant(workspace, BigInt(amount), reference)
-    const before = granted ? null : yield* ledger.granted(workspace, reference)
+    const before = yield* Grants.give(workspace, BigInt(amount), reference)
     if (before !== null && before !== BigInt(amount)) {
       return yield* new GrantedOtherwise({
         message: `reference "${reference}" granted ${before} credits before, not ${amount}: nothing was granted. ` +
@@ -106,7 +107,9 @@ const grantCredit = Command.make("grant", {
       })
     }
     yield* Console.log(
-      granted ? `Granted ${amount} credits to ${workspace}.` : `Already granted: ${amount} credits for reference "${reference}".`
+      before === null
+        ? `Granted ${amount} credits to ${workspace}.`
+        : `Already granted: ${amount} credits for reference "${reference}".`
     )
     const { available, consumed, issued, reserved } = yield* ledger.balances(workspace)
     yield* Console.log(`available ${available}, reserved ${reserved}, consumed ${consumed}, issued ${issued}`)

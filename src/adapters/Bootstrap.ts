@@ -5,6 +5,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { WorkspaceId } from "../domain/Ids.ts"
 import { type ApiKey, ApiKeys } from "../services/ApiKeys.ts"
+import * as Grants from "../services/Grants.ts"
 import { Ledger } from "../services/Ledger.ts"
 import { type Configuration, ConfigurationError } from "./Configuration.ts"
 import { makeDirectory, unusable } from "./Directories.ts"
@@ -32,15 +33,15 @@ export const run = Effect.fnUntraced(function*(config: Configuration) {
 
 /** Whoever changes the amount of a grant that was given is told that this grants nothing. */
 const grant = Effect.fnUntraced(function*({ credits, creditsGiven }: Configuration) {
-  const ledger = yield* Ledger
-  if (credits > 0n && (yield* ledger.grant(workspaceId, credits, grantReference))) return
-  const before = yield* ledger.granted(workspaceId, grantReference)
+  const before = credits > 0n
+    ? yield* Grants.give(workspaceId, credits, grantReference)
+    : yield* (yield* Ledger).granted(workspaceId, grantReference)
   if (!creditsGiven || before === null || before === credits) return
   yield* Effect.logWarning(
     `INDELIBLE_CREDITS changes nothing: workspace ${workspaceId} was granted ${before} credits at its first start. ` +
       `More: npm run admin -- credit grant ${workspaceId} CREDITS --reference NAME`
   )
-})
+}, Effect.catchTag("IssuedTooMuch", ({ message }) => Effect.logWarning(`INDELIBLE_CREDITS: ${message}`)))
 
 /**
  * One line about the live bootstrap keys beside `key`; null when there is none. A start with another key makes another

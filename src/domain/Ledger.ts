@@ -59,6 +59,9 @@ export type Balances = typeof Balances.Type
 
 export const emptyBalances: Balances = { available: 0n, reserved: 0n, consumed: 0n, issued: 0n }
 
+/** The most that a workspace is issued in all. Amounts are JSON integers to whoever asks, and no balance is beyond it. */
+export const issuedMax = BigInt(Number.MAX_SAFE_INTEGER)
+
 /** A price, recorded where it was applied. Whole credits. */
 export const Price = Schema.Struct({
   policy: Schema.Literals(["infer-add", "verbatim-add"]),
@@ -96,6 +99,9 @@ export const conserves = (balances: Balances): boolean =>
 /** No account is ever overdrawn. */
 export const neverNegative = (balances: Balances): boolean =>
   balances.available >= 0n && balances.reserved >= 0n && balances.consumed >= 0n && balances.issued >= 0n
+
+/** Whether `amount` can be granted, and every balance still be told. */
+export const canIssue = (balances: Balances, amount: bigint): boolean => balances.issued + amount <= issuedMax
 
 /** Whether `amount` can be reserved now. */
 export const canReserve = (balances: Balances, amount: bigint): boolean => balances.available >= amount

@@ -4,6 +4,7 @@ import { Effect, Layer, Logger, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import * as Bootstrap from "../../src/adapters/Bootstrap.ts"
 import * as Configuration from "../../src/adapters/Configuration.ts"
+import { issuedMax } from "../../src/domain/Ledger.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Ledger } from "../../src/services/Ledger.ts"
 import { postgres } from "./pgPorts.ts"
@@ -45,6 +46,20 @@ describe("the first workspace", () => {
           assert.include(line, "npm run admin -- credit grant default CREDITS --reference NAME")
         }
         assert.strictEqual(yield* issued, 50n)
+      }))
+  })
+
+  layer(ports, { excludeTestServices: true })("and credit that it had before", (it) => {
+    it.effect("is not added to beyond what can be told: the start says so in one line, and goes on", () =>
+      Effect.gen(function*() {
+        yield* (yield* ApiKeys).makeWorkspace(Bootstrap.workspaceId)
+        yield* (yield* Ledger).grant(Bootstrap.workspaceId, issuedMax - 9n, "by hand")
+        const [line, ...more] = yield* start({ INDELIBLE_CREDITS: "10" })
+        assert.deepStrictEqual(more, [])
+        assert.match(line!, /^INDELIBLE_CREDITS: workspace default was issued \d+ credits.*: nothing was granted$/)
+        assert.strictEqual(yield* issued, issuedMax - 9n)
+        assert.deepStrictEqual(yield* start({ INDELIBLE_CREDITS: "9" }), [])
+        assert.strictEqual(yield* issued, issuedMax)
       }))
   })
 

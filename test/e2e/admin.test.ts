@@ -63,6 +63,29 @@ describe("npm run admin", () => {
         assert.include(another.output, "npm run admin -- key revoke bona abcdefghijkl\n")
       }))
 
+    it.effect("a workspace is issued at most what JSON can say: the grant beyond is refused, and usage is answered", () =>
+      Effect.gen(function*() {
+        const { url } = yield* PgTest
+        const env = { DATABASE_URL: Redacted.value(url) }
+        const admin = (...args: ReadonlyArray<string>) => run(["admin", ...args], env)
+        const grant = (amount: string, reference: string) => admin("credit", "grant", "crassus", amount, "--reference", reference)
+        const api = yield* start({ ...env, PROVIDER: "local" }, "api")
+        yield* admin("workspace", "make", "crassus")
+        const [, secret] = /shown this once: (\S+)/.exec((yield* admin("key", "make", "crassus")).output) ?? []
+        const usage = call(api, "GET", "/v1/usage", { headers: { authorization: `Bearer ${secret}` } })
+        yield* (yield* PgClient.PgClient)`insert into transfers (workspace_id, kind, amount, reference)
+          values ('crassus', 'grant', 9007199254740000, 'earlier')`
+        assert.deepStrictEqual(yield* grant("992", "beyond"), {
+          code: 1,
+          output: "indelible admin: workspace crassus was issued 9007199254740000 credits, and may be issued 9007199254740991 " +
+            "in all: nothing was granted\n"
+        })
+        assert.strictEqual((yield* grant("991", "the rest")).code, 0)
+        const answer = yield* usage
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(answer.body.issued, Number.MAX_SAFE_INTEGER)
+      }))
+
     it.effect("what does not exist, or cannot be, is one line and an exit code", () =>
       Effect.gen(function*() {
         const { url } = yield* PgTest
