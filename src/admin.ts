@@ -92,7 +92,8 @@ const grantCredit = Command.make("grant", {
   workspace,
   amount: Argument.String("credits").pipe(Argument.withDescription("Whole credits"), Argument.withSchema(whole)),
   reference: Flag.String("reference").pipe(
-    Flag.withDescription("Your name for this grant, such as an invoice: repeating it grants nothing more")
+    Flag.withDescription("Your name for this grant, such as an invoice: repeating it grants nothing more"),
+    Flag.filter((reference) => reference.trim() !== "", () => "a name that is not empty")
   )
 }, ({ amount, reference, workspace }) =>
   withStorage(Effect.gen(function*() {

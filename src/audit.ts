@@ -24,12 +24,17 @@ import { storage } from "./storage.ts"
 /** Why nothing could be looked at. */
 class CannotLook extends Data.TaggedError("CannotLook")<{ readonly message: string }> {}
 
+/** What was asked about does not exist. */
+class NoSuch extends Data.TaggedError("NoSuch")<{ readonly message: string }> {}
+
 /** How many differences one run mends. What is more waits for the next run. */
 const mendMax = 10_000
 
 const flags = {
   databaseUrl: Flag.Redacted("database-url").pipe(
     Flag.withDescription("The database. Default: DATABASE_URL, or the service's own in DATA_DIR"),
+    // Nothing is no name of another database, such as the service's own.
+    Flag.filter((url) => Redacted.value(url) !== "", () => "a URL, or no such flag"),
     Flag.optional
   ),
   workspace: Flag.String("workspace").pipe(
@@ -61,7 +66,7 @@ const run = Command.make("audit", flags, ({ databaseUrl, ...asked }) =>
     const given = Option.match(databaseUrl, { onNone: () => ({}), onSome: (url) => ({ DATABASE_URL: Redacted.value(url) }) })
     const config = yield* Configuration.load({ ...process.env, ...given })
     const url = yield* database(config)
-    yield* atThisSchema.pipe(Effect.provide(readOnly(url)))
+    yield* Effect.andThen(atThisSchema, existing(asked.workspace)).pipe(Effect.provide(readOnly(url)))
     const left = yield* audit(config, url, asked)
     if (left > 0) process.exitCode = 1
   }).pipe(
@@ -70,7 +75,7 @@ const run = Command.make("audit", flags, ({ databaseUrl, ...asked }) =>
     Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
     Effect.catchCause((cause) => {
       const error = cause.reasons.flatMap((reason) => Cause.isFailReason(reason) ? [reason.error] : [])[0]
-      process.exitCode = error instanceof Configuration.ConfigurationError ? 2 : 3
+      process.exitCode = error instanceof Configuration.ConfigurationError || error instanceof NoSuch ? 2 : 3
       return Console.error(`indelible audit: ${startFailure(error)}`)
     })
   )).pipe(Command.withDescription(
@@ -107,6 +112,12 @@ const atThisSchema = Effect.gen(function*() {
       message: "this database is not at the schema of this release: start the service on it first, or use its own release"
     })
   }
+})
+
+/** A name that was mistyped is no workspace without differences. */
+const existing = Effect.fnUntraced(function*(workspace: Option.Option<WorkspaceId>) {
+  if (Option.isNone(workspace) || (yield* PgAudit.knows(workspace.value))) return
+  return yield* new NoSuch({ message: "there is no such workspace" })
 })
 
 /** Looks, mends when asked to, and looks again at what is left. Returns how many differences are. */

@@ -48,6 +48,14 @@ describe("npm run audit", () => {
         for (const { output } of [found, json, one, repaired]) assert.notInclude(output, canary)
       }))
 
+    it.effect("a workspace that does not exist is no healthy one", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* audit("--workspace", "otehrs"), {
+          code: 2,
+          output: "indelible audit: there is no such workspace\n"
+        })
+      }))
+
     it.effect("a repair that leaves nothing behind is a success", () =>
       Effect.gen(function*() {
         const sql = yield* PgClient.PgClient
@@ -85,6 +93,9 @@ describe("npm run audit", () => {
         assert.strictEqual((yield* audit("--repare")).code, 2)
         assert.strictEqual((yield* audit("--workspace", "Not A Name")).code, 2)
         assert.strictEqual((yield* audit("--overdue", "0")).code, 2)
+        const own = yield* run(["audit", "--database-url", ""], { DATA_DIR: Path.join(Os.tmpdir(), "indelible-nothing-here") })
+        assert.include(own.output, "flag --database-url: \"<redacted>\". Expected: a URL, or no such flag")
+        assert.strictEqual(own.code, 2)
         const wrong = yield* run(["audit", "--database-url", "mysql://u:secret@h/d"], {})
         assert.include(wrong.output, "DATABASE_URL must be a URL")
         assert.notInclude(wrong.output, "secret")

@@ -67,10 +67,18 @@ const nothing: Snapshot = {
   vectors: null
 }
 
+const tables = ["workspaces", "accounts", "operations", "authorizations", "transfers", "memories", "memory_history", "memory_vectors"]
+
+/** Whether a workspace has a row anywhere. */
+export const knows = Effect.fn("PgAudit.knows")(function*(workspaceId: WorkspaceId) {
+  const sql = yield* PgClient.PgClient
+  const rows = tables.map((table) => `exists (select from ${table} where workspace_id = $1)`).join(" or ")
+  return (yield* sql.unsafe(`select where ${rows}`, [workspaceId]).unprepared).length > 0
+})
+
 /** Every workspace that has a row anywhere. */
 const workspaces = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
-  const tables = ["workspaces", "accounts", "operations", "authorizations", "transfers", "memories", "memory_history", "memory_vectors"]
   const named = tables.map((table) => `select distinct workspace_id as id from ${table}`).join(" union ")
   return decodeWorkspaces(yield* sql.unsafe(`${named} order by id`).unprepared).map(({ id }) => id)
 })

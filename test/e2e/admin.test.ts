@@ -97,6 +97,9 @@ describe("npm run admin", () => {
         })
         assert.strictEqual((yield* admin("workspace", "make", "Not A Name")).code, 1)
         assert.strictEqual((yield* admin("credit", "grant", "nobody", "-5", "--reference", "x")).code, 1)
+        const nameless = yield* admin("credit", "grant", "nobody", "5", "--reference", "")
+        assert.include(nameless.output, "flag --reference. Expected: a name that is not empty")
+        assert.strictEqual(nameless.code, 1)
         assert.deepStrictEqual(yield* admin("operation", "show", "nobody", "01900000-0000-7000-8000-000000000000"), {
           code: 1,
           output: "indelible admin: there is no such event\n"
