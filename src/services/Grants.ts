@@ -26,6 +26,7 @@ export const give = Effect.fn("Grants.give")(function*(workspaceId: WorkspaceId,
           "nothing was granted"
       })
     }
-    return (yield* ledger.grant(workspaceId, amount, reference)) ? null : yield* ledger.granted(workspaceId, reference)
+    yield* ledger.grant(workspaceId, amount, reference)
+    return null
   }))
 })

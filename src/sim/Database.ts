@@ -30,7 +30,7 @@ export interface Database {
   /** All ports of a process, for each process anew. */
   readonly ports: (others: Context.Context<OtherPorts>) => Layer.Layer<DatabasePorts | OtherPorts, never, SecureRandom.SecureRandom>
   /** The same for somebody's errand beside the service. */
-  readonly provide: <A, E>(errand: Effect.Effect<A, E, ApiKeys | Ledger>) => Effect.Effect<A, E, SecureRandom.SecureRandom>
+  readonly provide: <A, E>(errand: Effect.Effect<A, E, ApiKeys | Ledger | Transaction>) => Effect.Effect<A, E, SecureRandom.SecureRandom>
 }
 
 export type DatabaseOptions = Pick<SimDatabaseOptions, "kernel" | "strikes"> & Required<Pick<SimDatabaseOptions, "clock" | "dimension">>

@@ -3,7 +3,9 @@ import { Effect, type Redacted } from "effect"
 import type { ApiKeyId, WorkspaceId } from "../domain/Ids.ts"
 import { untilKnown } from "../services/Again.ts"
 import { ApiKeys, KeyScope } from "../services/ApiKeys.ts"
-import { Ledger } from "../services/Ledger.ts"
+import * as Grants from "../services/Grants.ts"
+import type { Ledger } from "../services/Ledger.ts"
+import type { Transaction } from "../services/Transaction.ts"
 import type { Database } from "./Database.ts"
 import type { Kernel } from "./Kernel.ts"
 import { spawn } from "./Process.ts"
@@ -74,11 +76,11 @@ export class Operator {
   private credit(tenant: Tenant, credit: bigint) {
     return Effect.suspend(() => {
       const reference = `grant-${tenant.grants++}`
-      return Effect.flatMap(Ledger, (ledger) => untilKnown(ledger.grant(tenant.workspaceId, credit, reference)))
+      return untilKnown(Grants.give(tenant.workspaceId, credit, reference))
     })
   }
 
-  private work<E>(effect: Effect.Effect<unknown, E, ApiKeys | Ledger>, then: () => void = () => {}): void {
+  private work<E>(effect: Effect.Effect<unknown, E, ApiKeys | Ledger | Transaction>, then: () => void = () => {}): void {
     const main = this.database.provide(effect).pipe(
       Effect.matchCause({ onFailure: () => this.failed("the operator could not do his work"), onSuccess: then })
     )

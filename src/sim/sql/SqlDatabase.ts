@@ -46,8 +46,8 @@ const open = (server: Pglite, { clock, kernel, strikes }: DatabaseOptions): Data
     )
   )
   const index = Layer.succeed(PgClient.PgClient, client(({ main }) => main, indexFaults))
-  const accounts = Layer.mergeAll(PgLedger.layer, PgApiKeys.layer).pipe(Layer.provide(pools))
-  const records = Layer.mergeAll(PgStore.layer, PgTransaction.layer).pipe(Layer.provide(pools))
+  const accounts = Layer.mergeAll(PgLedger.layer, PgApiKeys.layer, PgTransaction.layer).pipe(Layer.provide(pools))
+  const records = Layer.provide(PgStore.layer, pools)
   const ports = Layer.mergeAll(accounts, records, Layer.provide(vectors, index))
   return {
     committed: mirror.committed,
