@@ -35,6 +35,8 @@ export interface Compared<S extends AnySequence> {
 
 /** How often Postgres is asked before its outcome counts as the only one. */
 const patience = 12
+/** How many times as many draws the model has the last time. */
+const lastDraws = 8
 /** The most orders of looks that the model is given. */
 const mostOrders = 64
 
@@ -54,7 +56,9 @@ export const compare = Effect.fnUntraced(function*<S extends AnySequence>({ begi
   let difference: Difference<S> | null = null
   for (let attempts = 1; ; attempts++) {
     const server = yield* follow(kind, yield* begin, sequence)
-    for (const luck of chances(server.moments, kind.draws)) {
+    // Plans and orders that Postgres rarely takes are rarely drawn: before it counts as a difference the model has more draws.
+    const draws = attempts < patience ? kind.draws : lastDraws * kind.draws
+    for (const luck of chances(server.moments, draws)) {
       const [model, notes] = yield* modelled(luck)
       const at = firstDifference(server, model)
       if (at === null) return { difference: null, server, notes, attempts } satisfies Compared<S>
