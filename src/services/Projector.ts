@@ -2,7 +2,7 @@
  * Brings committed memories into the vector index, each version once or more, for ever if need be. Repeats are harmless:
  * the index guards its writes, and only what is in the index is marked as done.
  */
-import { Context, Duration, Effect, Layer, Random } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Random } from "effect"
 import { backoffMs } from "../domain/Failure.ts"
 import type { ClaimedProjection, Projection } from "./MemoryStore.ts"
 import { Provider, ProviderFailure } from "./Provider.ts"
@@ -26,8 +26,8 @@ interface Outcome {
 
 export class Projector extends Context.Service<Projector, {
   /**
-   * Claims a batch of due projections and brings it to an end: in the index, out of it, or postponed. Returns how many
-   * were claimed. After `OutcomeUnknown` the rows come back when their claim runs out.
+   * Claims a batch of due projections and brings it to an end: in the index, out of it, or postponed, and whatever was not
+   * tried before the claim ran out at once. Returns how many were claimed. After `OutcomeUnknown` the rows come back when their claim runs out.
    */
   readonly turn: Effect.Effect<number, OutcomeUnknown>
 }>()("indelible/services/Projector") {
@@ -64,12 +64,13 @@ const make = Effect.gen(function*() {
     backoffBaseMs: settings.projectionBackoffBaseMs,
     backoffCapMs: settings.projectionBackoffCapMs
   }
-  // Past the end of its claim a row is somebody else's too: the answer would be worth nothing.
-  const embedTimeout = Duration.subtract(settings.lease, settings.fenceMargin)
+  // Past the end of its claim a row is somebody else's too: the answer would be worth nothing. A claim is counted from
+  // before it was asked for, less a margin: this clock gives up before the database's does.
+  const validFor = Duration.toNanosUnsafe(Duration.subtract(settings.lease, settings.fenceMargin))
 
-  const put = Effect.fnUntraced(function*(rows: ReadonlyArray<Wanted>) {
+  const put = Effect.fnUntraced(function*(rows: ReadonlyArray<Wanted>, left: bigint) {
     const vectors = yield* provider.embed(rows.map((row) => row.text)).pipe(Effect.timeoutOrElse({
-      duration: embedTimeout,
+      duration: Duration.nanos(left),
       orElse: () => Effect.fail(new ProviderFailure({ failure: "provider_timeout", retryAfterMs: null }))
     }))
     if (vectors.length !== rows.length) {
@@ -81,21 +82,26 @@ const make = Effect.gen(function*() {
   /**
    * A row that is itself at fault takes no other with it. New rows are tried together, those that failed before after
    * them, few at a time while it is not clear that they go well. Whatever fails as a whole is not asked again for the rest.
+   * At the end of the claim the rest has no outcome.
    */
-  const project = Effect.fnUntraced(function*(rows: ReadonlyArray<Wanted>) {
+  const project = Effect.fnUntraced(function*(rows: ReadonlyArray<Wanted>, until: bigint) {
     const outcomes: Array<Outcome> = []
     let left = rows.toSorted((one, other) => one.projection.attempts - other.projection.attempts)
     let size = Math.max(1, left.filter(({ projection }) => projection.attempts === 1).length)
     let trusted = 1
-    while (left.length > 0) {
+    let now = yield* Clock.monotonicTimeNanos
+    for (let isFirst = true; left.length > 0 && now < until; isFirst = false) {
       const some = left.slice(0, size)
-      const failure = yield* Effect.match(put(some), { onFailure: (failure) => failure, onSuccess: () => null })
+      const failure = yield* Effect.match(put(some, until - now), { onFailure: (failure) => failure, onSuccess: () => null })
+      now = yield* Clock.monotonicTimeNanos
       const isRow = failure !== null && mayBeOneRow(failure)
       trusted = failure === null ? 2 * trusted : 1
       size = trusted
       // Once more, each by itself.
       if (isRow && some.length > 1) continue
-      const ended = failure === null || isRow ? some : left
+      // Whoever had the rest of a claim only says nothing of the others.
+      const isAlone = failure === null || isRow || (!isFirst && now >= until)
+      const ended = isAlone ? some : left
       outcomes.push(...ended.map(({ projection }) => ({ projection, failure })))
       left = left.slice(ended.length)
     }
@@ -116,17 +122,19 @@ const make = Effect.gen(function*() {
     return { projection, delayMs: Math.min(wait, policy.backoffCapMs) }
   })
 
-  /** A projector that is stopped does not let its rows wait for the end of its claim. */
+  /** Nobody lets rows that he does not try wait for the end of a claim. */
+  const atOnce = ({ projection }: { readonly projection: Projection }) => ({ projection, delayMs: 0 })
   const giveBack = (claimed: ReadonlyArray<ClaimedProjection>) =>
-    Effect.ignore(memories.postponeProjections(claimed.map(({ projection }) => ({ projection, delayMs: 0 }))))
+    Effect.ignore(memories.postponeProjections(claimed.map(atOnce)))
 
   const turn = Effect.gen(function*() {
+    const until = (yield* Clock.monotonicTimeNanos) + validFor
     const claimed = yield* memories.claimProjections(settings.projectionBatchSize, Duration.toMillis(settings.lease))
     if (claimed.length === 0) return 0
     const { deleted, live, replaced } = sort(claimed)
     const outcomes = yield* Effect.zipWith(
       deleted.length > 0 ? drop(deleted) : Effect.succeed([]),
-      live.length > 0 ? project(live) : Effect.succeed([]),
+      live.length > 0 ? project(live, until) : Effect.succeed([]),
       (dropped, projected) => [...dropped, ...projected]
     ).pipe(Effect.onInterrupt(() => giveBack(claimed)))
     const failed = outcomes.flatMap(({ projection, failure }) => failure === null ? [] : [{ projection, failure }])
@@ -139,9 +147,11 @@ const make = Effect.gen(function*() {
       ...replaced,
       ...outcomes.flatMap(({ projection, failure }) => failure === null ? [projection] : [])
     ])
-    yield* memories.postponeProjections(
-      yield* Effect.forEach(failed, ({ projection, failure }) => postpone(projection, failure))
-    )
+    const tried = new Set(outcomes.map(({ projection }) => projection))
+    yield* memories.postponeProjections([
+      ...yield* Effect.forEach(failed, ({ projection, failure }) => postpone(projection, failure)),
+      ...live.filter(({ projection }) => !tried.has(projection)).map(atOnce)
+    ])
     return claimed.length
   }).pipe(Effect.withSpan("Projector.turn"))
 

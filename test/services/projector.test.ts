@@ -1,7 +1,7 @@
 /** Every committed memory reaches the index, whatever fails on the way, and no failure touches the record. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import { Clock, Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import type { Memory } from "../../src/domain/Memory.ts"
 import { Projector } from "../../src/services/Projector.ts"
 import { defaultSettings, type SettingsShape } from "../../src/services/Settings.ts"
@@ -235,6 +235,33 @@ describe("when something fails", () => {
       assert.strictEqual(asked, 2)
       assert.lengthOf(yield* waiting, 4)
     }).pipe(Effect.provide(world())))
+
+  it.live("a turn that tries many by themselves ends with its claim, and leaves the others to the next turn", () =>
+    Effect.gen(function*() {
+      const { faulty, turn } = yield* begin
+      const real = yield* Clock.Clock
+      let passed = 0n
+      const monotonicTimeNanos = Effect.map(real.monotonicTimeNanos, (now) => now + passed)
+      const clock: Clock.Clock = Object.assign(Object.create(real), { monotonicTimeNanos })
+      yield* write(tea(), tea(), tea(), tea(), tea(), tea())
+      faulty.embed = () =>
+        Effect.suspend(() => {
+          passed += 10_000_000_000n
+          return failing("provider_rejected")
+        })
+      const turned = Effect.provideService(turn, Clock.Clock, clock)
+      assert.strictEqual(yield* turned, 6)
+      assert.deepStrictEqual(faulty.asked.map((texts) => texts.length), [6, 1, 1])
+      assert.lengthOf((yield* waiting).filter(({ delay }) => delay > 0), 2)
+      // The four that were not tried come back at once, and not when the claim runs out.
+      assert.strictEqual(yield* turned, 4)
+      assert.deepStrictEqual(faulty.asked.slice(3).map((texts) => texts.length), [1, 1, 1])
+    }).pipe(Effect.provide(world({
+      lease: Duration.seconds(30),
+      fenceMargin: Duration.seconds(3),
+      projectionBackoffBaseMs: 600_000,
+      projectionBackoffCapMs: 600_000
+    }))))
 
   it.live("a crash between the index and the mark that it is done repeats harmlessly", () =>
     Effect.gen(function*() {
