@@ -256,12 +256,7 @@ describe("when something fails", () => {
       // The four that were not tried come back at once, and not when the claim runs out.
       assert.strictEqual(yield* turned, 4)
       assert.deepStrictEqual(faulty.asked.slice(3).map((texts) => texts.length), [1, 1, 1])
-    }).pipe(Effect.provide(world({
-      lease: Duration.seconds(30),
-      fenceMargin: Duration.seconds(3),
-      projectionBackoffBaseMs: 600_000,
-      projectionBackoffCapMs: 600_000
-    }))))
+    }).pipe(Effect.provide(world({ projectionBackoffBaseMs: 600_000, projectionBackoffCapMs: 600_000 }))))
 
   it.live("a crash between the index and the mark that it is done repeats harmlessly", () =>
     Effect.gen(function*() {
