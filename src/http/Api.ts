@@ -19,7 +19,8 @@ export class Api extends HttpApi.make("indelible")
     version: "1",
     description: "Memory writes for AI agents that survive retries. Each refusal is a problem document (RFC 9457) with a "
       + "stable `code`. Beside those that are listed with the routes, any request may meet `not_found` (404: no such path), "
-      + "`method_not_allowed` (405: `Allow` names the methods of the path), and before it is understood `malformed_http` "
+      + "`method_not_allowed` (405: `Allow` names the methods of the path), `invalid_input` (400) when it has a "
+      + "body where none is taken (`{}` counts as none), and before it is understood `malformed_http` "
       + "(400), `request_timeout` (408) and `headers_too_large` (431).",
     license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     transform: describe

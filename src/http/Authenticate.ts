@@ -1,9 +1,13 @@
-/** Lets a request in with a live key that holds the required scope. No body is read before that. */
+/**
+ * Lets a request in with a live key that holds the required scope, and with nothing that its endpoint would ignore. No
+ * body is read before that.
+ */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { ComeBackLater } from "../domain/Refusal.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Authentication, CurrentKey, RequiredScope } from "./Authentication.ts"
+import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { unknownParameters } from "./Faults.ts"
 import { ForbiddenScope, MalformedRequest, Unauthenticated } from "./Problems.ts"
@@ -48,6 +52,7 @@ export const layer = Layer.effect(
         // An endpoint that takes no query would ignore one, and with it what the caller meant.
         const query = endpoint.query === undefined ? Object.keys(yield* HttpServerRequest.ParsedSearchParams) : []
         if (query.length > 0) return yield* unknownQuery(query)
+        if (endpoint.payload.size === 0) yield* Body.none(yield* HttpServerRequest.HttpServerRequest)
         return yield* Effect.provideService(app, CurrentKey, key)
       })
     })

@@ -27,6 +27,38 @@ export const reader = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) =
   )
 }
 
+/**
+ * For an endpoint that takes no body. An empty object is as good as none, since many clients send one with every POST:
+ * whatever else there is would be ignored, and with it what the caller meant.
+ */
+export const none = Effect.fnUntraced(
+  function*(request: HttpServerRequest.HttpServerRequest): Effect.fn.Return<void, MalformedRequest> {
+    if (hasNoBody(request)) return
+    const bytes = yield* request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, nothingMaxSize),
+      Effect.catch(() => notTaken)
+    )
+    if (!nothing.test(latin1.decode(bytes))) return yield* notTaken
+  }
+)
+
+const nothingMaxSize = ByteSize.bytes(64)
+const nothing = /^[\t\n\r ]*(?:\{[\t\n\r ]*\}[\t\n\r ]*)?$/
+const latin1 = new TextDecoder("latin1")
+
+const notTaken = fail((request_id) =>
+  new MalformedRequest({
+    request_id,
+    errors: [{ path: "", message: "is not taken here: send no body, or {}" }],
+    detail: "This endpoint takes no body, and this request has one. Nothing was done."
+  })
+)
+
+const hasNoBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
+  const length = headers["content-length"]
+  return headers["transfer-encoding"] === undefined && (length === undefined || length === "0")
+}
+
 const malformed = (errors: ReadonlyArray<Fault>) =>
   fail((request_id) =>
     new MalformedRequest({
@@ -62,15 +94,14 @@ const jsonType = /^application\/json[\t ]*(?:;[\t ]*charset[\t ]*=[\t ]*"?utf-?8
 const readText = Effect.fnUntraced(
   function*(request: HttpServerRequest.HttpServerRequest): Effect.fn.Return<string, BodyProblem> {
     const headers = request.headers
-    const length = headers["content-length"]
-    if (headers["transfer-encoding"] === undefined && (length === undefined || length === "0")) return yield* empty
+    if (hasNoBody(request)) return yield* empty
     if ((headers["content-encoding"] ?? "identity").toLowerCase() !== "identity") {
       return yield* unsupported("Compressed bodies are not taken. Send the JSON as it is.")
     }
     if (!jsonType.test(headers["content-type"] ?? "")) {
       return yield* unsupported("The body must be JSON in UTF-8: send it with Content-Type: application/json.")
     }
-    if (Number(length) > bodyMaxBytes) return yield* tooLarge
+    if (Number(headers["content-length"]) > bodyMaxBytes) return yield* tooLarge
     const bytes = yield* request.arrayBuffer.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize),
       Effect.catch(unreadable)

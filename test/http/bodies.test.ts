@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { gzipSync } from "node:zlib"
 import { bodyMaxBytes } from "../../src/http/Limits.ts"
 import { good, json, patch, post, refused, type Row, search } from "./asking.ts"
-import { serve } from "./harness.ts"
+import { finishedEvent, memoryId, operationId, type Request, serve } from "./harness.ts"
 
 const table: ReadonlyArray<Row> = [
   // The body, as bytes
@@ -126,6 +126,51 @@ const table: ReadonlyArray<Row> = [
 ]
 
 describe("a body is refused when it is", () => refused(table))
+
+type Body = NonNullable<Request["body"]>
+
+const bodiless: ReadonlyArray<Request> = [
+  { method: "DELETE", path: `/v1/memories/${memoryId}` },
+  { method: "POST", path: `/v1/events/${operationId}/retry` },
+  { method: "POST", path: `/v1/events/${operationId}/cancel` },
+  { method: "DELETE", path: `/v1/events/${operationId}/input` },
+  { path: "/v1/usage" },
+  { path: "/v1/memories?limit=1" }
+]
+
+describe("where none is taken, a body is refused when it is", () =>
+  refused(bodiless.flatMap((request): Array<Row> => {
+    const { method = "GET", path } = request
+    const of = (what: string, body: Body, headers = {}): Row =>
+      [`${what} to ${method} ${path}`, { ...request, body, headers }, 400, "invalid_input", ""]
+    return [
+      of("a command", { user_id: "ada" }),
+      of("an array", "[]"),
+      of("null", "null"),
+      of("no JSON", "{"),
+      of("not UTF-8", Buffer.from([0x7b, 0xff, 0x7d])),
+      of("a long one", `{${" ".repeat(bodyMaxBytes)}}`),
+      of("a command in chunks", [Buffer.from("{\"user_id\":"), Buffer.from("\"ada\"}")], { "transfer-encoding": "chunked" })
+    ]
+  })))
+
+describe("where none is taken", () => {
+  const bodies: ReadonlyArray<readonly [string, Body]> = [
+    ["no bytes", ""],
+    ["no bytes in chunks", []],
+    ["an empty object", "{}"],
+    ["an empty object with blanks", " { }\n"],
+    ["an empty object in chunks", [Buffer.from("{"), Buffer.from("}")]]
+  ]
+  it.live.each(bodies)("%s is as good as no body, whatever type it says that it has", ([, body]) =>
+    Effect.gen(function*() {
+      const { send } = yield* serve({ retries: { cancel: () => Effect.succeed(finishedEvent) } })
+      const headers = { "content-type": "application/x-www-form-urlencoded" }
+      const path = `/v1/events/${operationId}/cancel`
+      assert.strictEqual((yield* send({ method: "POST", path, body, headers })).status, 200)
+      assert.strictEqual((yield* send({ method: "POST", path, body })).status, 200)
+    }))
+})
 
 describe("a body of just the allowed size", () => {
   it.live("is read, with a length and in chunks", () =>
