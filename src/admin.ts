@@ -10,8 +10,9 @@ import * as Bootstrap from "./adapters/Bootstrap.ts"
 import * as Configuration from "./adapters/Configuration.ts"
 import * as PgVectorTable from "./adapters/PgVectorTable.ts"
 import { ApiKeyId, OperationId, WorkspaceId } from "./domain/Ids.ts"
+import { GrantReference, referenceMaxLength } from "./domain/Ledger.ts"
 import { NotFound } from "./domain/Refusal.ts"
-import { type ApiKey, ApiKeys, KeyScope } from "./services/ApiKeys.ts"
+import { type ApiKey, ApiKeys, KeyLabel, KeyScope, labelMaxLength } from "./services/ApiKeys.ts"
 import { Events } from "./services/Events.ts"
 import * as Grants from "./services/Grants.ts"
 import { Ledger } from "./services/Ledger.ts"
@@ -58,7 +59,11 @@ const makeWorkspace = Command.make("make", { workspace }, ({ workspace }) =>
 
 const makeKey = Command.make("make", {
   workspace,
-  label: Flag.String("label").pipe(Flag.withDescription("What the key is for"), Flag.withDefault("")),
+  label: Flag.String("label").pipe(
+    Flag.withDescription(`What the key is for, in at most ${labelMaxLength} characters`),
+    Flag.withSchema(KeyLabel),
+    Flag.withDefault("")
+  ),
   scopes: Flag.Literals("scope", KeyScope.literals).pipe(
     Flag.withDescription("What the key may do; repeat it for more. All when absent"),
     Flag.atLeast(0)
@@ -92,8 +97,11 @@ const grantCredit = Command.make("grant", {
   workspace,
   amount: Argument.String("credits").pipe(Argument.withDescription("Whole credits"), Argument.withSchema(whole)),
   reference: Flag.String("reference").pipe(
-    Flag.withDescription("Your name for this grant, such as an invoice: repeating it grants nothing more"),
-    Flag.filter((reference) => reference.trim() !== "", () => "a name that is not empty")
+    Flag.withDescription(
+      "Your name for this grant, such as an invoice: repeating it grants nothing more. " +
+        `At most ${referenceMaxLength} characters`
+    ),
+    Flag.withSchema(GrantReference)
   )
 }, ({ amount, reference, workspace }) =>
   withStorage(Effect.gen(function*() {

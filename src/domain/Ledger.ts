@@ -3,7 +3,7 @@
  * an authorization is one grant to spend and ends in exactly one charge or refund.
  */
 import { Schema } from "effect"
-import { OperationId, Timestamp, WorkspaceId } from "./Ids.ts"
+import { OperationId, Text, Timestamp, WorkspaceId } from "./Ids.ts"
 
 /** Whole credits. Money is never a float. */
 export const Credits = Schema.BigInt.check(Schema.isGreaterThanOrEqualToBigInt(0n))
@@ -23,6 +23,17 @@ export const route: Record<TransferKind, readonly [from: Account, to: Account]> 
   release: ["reserved", "available"],
   refund: ["reserved", "available"]
 }
+
+/** The longest name of a grant, in UTF-16 code units: it is a key, and an index takes no row of any length. */
+export const referenceMaxLength = 255
+
+/** The operator's name for a grant. */
+export const GrantReference = Text.check(
+  Schema.makeFilter((reference: string) => reference.trim() !== "", { message: "must be a name that is not empty" }),
+  Schema.makeFilter((reference: string) => reference.length <= referenceMaxLength, {
+    message: `must be at most ${referenceMaxLength} characters`
+  })
+)
 
 /** One row of the ledger. `authorizationNo` is null for a grant. */
 export interface Transfer {

@@ -1,12 +1,23 @@
 /** Workspaces and the keys that open them. A key is shown once and stored as a hash. */
 import { Context, type Effect, type Redacted, Schema } from "effect"
 import type { ApiKeyId, WorkspaceId } from "../domain/Ids.ts"
-import { ApiKeyId as ApiKeyIdSchema, Timestamp, WorkspaceId as WorkspaceIdSchema } from "../domain/Ids.ts"
+import { ApiKeyId as ApiKeyIdSchema, Text, Timestamp, WorkspaceId as WorkspaceIdSchema } from "../domain/Ids.ts"
 import type { NotFound } from "../domain/Refusal.ts"
 import type { OutcomeUnknown } from "./Transaction.ts"
 
 export const KeyScope = Schema.Literals(["memories:read", "memories:write", "events:read", "events:write", "usage:read"])
 export type KeyScope = typeof KeyScope.Type
+
+/** The longest label of a key, in UTF-16 code units: it is one part of one line. */
+export const labelMaxLength = 255
+
+/** What a key is for, in the words of whoever made it. May be empty. */
+export const KeyLabel = Text.check(
+  Schema.makeFilter((label: string) => label.length <= labelMaxLength, {
+    message: `must be at most ${labelMaxLength} characters`
+  }),
+  Schema.makeFilter((label: string) => !/\p{Cc}/u.test(label), { message: "must be one line without control characters" })
+)
 
 export const ApiKey = Schema.Struct({
   workspaceId: WorkspaceIdSchema,

@@ -2,6 +2,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
+import { digest } from "../../src/domain/Digest.ts"
 import { PgTest } from "../postgres.ts"
 import { apiKey, call, run, start } from "./process.ts"
 
@@ -86,6 +87,26 @@ describe("npm run admin", () => {
         assert.strictEqual(answer.body.issued, Number.MAX_SAFE_INTEGER)
       }))
 
+    it.effect("a reference and a label have at most 255 characters, and more never reaches the database", () =>
+      Effect.gen(function*() {
+        const { url } = yield* PgTest
+        const admin = (...args: ReadonlyArray<string>) => run(["admin", ...args], { DATABASE_URL: Redacted.value(url) })
+        const longest = "\u20ac".repeat(255)
+        const long = Array.from({ length: 100 }, (_, n) => digest("admin", String(n))).join("")
+        yield* admin("workspace", "make", "dido")
+        for (const name of [`${longest}x`, long]) {
+          for (const args of [["credit", "grant", "dido", "5", "--reference", name], ["key", "make", "dido", "--label", name]]) {
+            const refused = yield* admin(...args)
+            assert.strictEqual(refused.code, 1)
+            assert.include(refused.output, "must be at most 255 characters")
+            assert.notInclude(refused.output, "the database")
+          }
+        }
+        assert.include((yield* admin("key", "make", "dido", "--label", "two\nlines")).output, "must be one line")
+        assert.strictEqual((yield* admin("key", "make", "dido", "--label", longest)).code, 0)
+        assert.include((yield* admin("credit", "grant", "dido", "5", "--reference", longest)).output, "available 5,")
+      }))
+
     it.effect("what does not exist, or cannot be, is one line and an exit code", () =>
       Effect.gen(function*() {
         const { url } = yield* PgTest
@@ -98,7 +119,7 @@ describe("npm run admin", () => {
         assert.strictEqual((yield* admin("workspace", "make", "Not A Name")).code, 1)
         assert.strictEqual((yield* admin("credit", "grant", "nobody", "-5", "--reference", "x")).code, 1)
         const nameless = yield* admin("credit", "grant", "nobody", "5", "--reference", "")
-        assert.include(nameless.output, "flag --reference. Expected: a name that is not empty")
+        assert.include(nameless.output, "must be a name that is not empty")
         assert.strictEqual(nameless.code, 1)
         assert.deepStrictEqual(yield* admin("operation", "show", "nobody", "01900000-0000-7000-8000-000000000000"), {
           code: 1,
