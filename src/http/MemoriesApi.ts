@@ -109,7 +109,8 @@ const remove = HttpApiEndpoint.delete("delete", "/v1/memories/:id", {
   "memories:write",
   "Delete a memory",
   "Erases the text of every version. With `If-Match` only if the memory is still at that version. Deleting what is "
-    + "deleted already changes nothing: `event_id` is the event that did it, and `replayed` is false."
+    + "deleted already changes nothing: `event_id` is the event that did it, and `replayed` is false. Only with an "
+    + "idempotency key whose first commit was not acknowledged to us may `replayed` be true: the key was stored by then."
 ))
 
 const search = HttpApiEndpoint.post("search", "/v1/memories/search", {
