@@ -128,6 +128,20 @@ describe("run", () => {
   })
 })
 
+describe("what nothing can be written to", () => {
+  it.each([
+    ["run", "--seeds", "1", "--out", "/proc/x/y"],
+    ["run", "--seeds", "1", "--out", "/dev/null/x"],
+    ["shrink", "--seed", "x/swarm/1", "--out", "/proc/x/y"],
+    ["replay", "--seed", "x/swarm/1", "--html", "/proc/x/y.html"],
+    ["replay", "--seed", "x/swarm/1", "--html", "/"]
+  ])("is wrong usage, in one line and before anything is run: %s %s %s %s %s", async (...args) => {
+    const { code, err, out } = await sim(args)
+    assert.deepStrictEqual([code, out], [2, ""])
+    assert.match(err, /^.*(?:cannot be written|is no file to write to).*\n$/)
+  })
+})
+
 describe("replay", () => {
   it("tells what came of a seed, with the hash of its history", async () => {
     const [said, again] = await Promise.all([

@@ -1,7 +1,9 @@
 /** The files that a failure leaves behind: its plan, and its timeline as text and as a page. */
 import { Effect } from "effect"
-import { mkdir, readFile, writeFile } from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { statSync } from "node:fs"
+import { readFile, writeFile } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { codeOf, makeDirectory } from "../../adapters/Directories.ts"
 import { signatureOf } from "../Campaign.ts"
 import { root } from "../Keyed.ts"
 import * as Plan from "../Plan.ts"
@@ -11,6 +13,7 @@ import * as Timeline from "../Timeline.ts"
 import { type Assets, assetNames, page } from "../TimelinePage.ts"
 import type { Harness, Place } from "./Harness.ts"
 import { byPlan, bySeed, commit } from "./Identity.ts"
+import { WrongUsage } from "./Output.ts"
 import { plural } from "./Report.ts"
 
 /** Where failures are written unless somebody says otherwise. */
@@ -26,11 +29,24 @@ const assets = async (): Promise<Assets> => ({
 export const promisesOf = ({ invariants }: Pick<Harness, "invariants">): ReadonlyMap<string, string> =>
   new Map(invariants.map(({ name, promise }) => [name, promise]))
 
-const write = (file: string, content: string): Effect.Effect<void> =>
-  Effect.promise(async () => {
-    await mkdir(dirname(file), { recursive: true })
-    await writeFile(file, content)
-  })
+const unwritable = (path: string) => (cause: unknown) =>
+  new WrongUsage({ message: `${path} cannot be written (${codeOf(cause) ?? "for no reason that is known"})` })
+
+/** Makes the folder for what somebody asked to have written, before anything long is begun for it. */
+export const prepare = (folder: string): Effect.Effect<void, WrongUsage> =>
+  Effect.try({ try: () => void makeDirectory(resolve(folder)), catch: unwritable(folder) })
+
+/** The same for one file. */
+export const prepareFile = (file: string): Effect.Effect<void, WrongUsage> =>
+  file === "" || statSync(file, { throwIfNoEntry: false })?.isDirectory() === true
+    ? Effect.fail(new WrongUsage({ message: `"${file}" is no file to write to` }))
+    : prepare(dirname(file))
+
+const write = (file: string, content: string): Effect.Effect<void, WrongUsage> =>
+  Effect.andThen(
+    prepare(dirname(file)),
+    Effect.tryPromise({ try: () => writeFile(file, content), catch: unwritable(file) })
+  )
 
 /** Writes a run that has kept its trace as a page. */
 export const writePage = (place: Place, harness: Harness, run: Run, file: string, repeat: string | null) =>

@@ -1,11 +1,11 @@
 /** `replay` and `shrink`: one run again, as it was or as small as it gets. */
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { engineNames } from "../Engines.ts"
 import { judge } from "../Plan.ts"
 import type { Run, Spec } from "../Run.ts"
 import { summary, text } from "../Timeline.ts"
-import { defaultFolder, promisesOf, writeFailure, writePage } from "./Artifacts.ts"
+import { defaultFolder, prepare, prepareFile, promisesOf, writeFailure, writePage } from "./Artifacts.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
 import { byPlan, bySeed, commit } from "./Identity.ts"
 import { finish, json, paint, withProgress, WrongUsage } from "./Output.ts"
@@ -41,7 +41,11 @@ export const shrinkCommand = (place: Place) =>
       Flag.withDescription("The invariant that has to stay broken; the first one, unless given"),
       Flag.optional
     ),
-    seconds: Flag.Int("seconds").pipe(Flag.withDescription("How long to search"), Flag.withDefault(30)),
+    seconds: Flag.Int("seconds").pipe(
+      Flag.withDescription("How long to search"),
+      Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))),
+      Flag.withDefault(30)
+    ),
     out: Flag.String("out").pipe(Flag.withDescription("The folder for what is found"), Flag.withDefault(defaultFolder)),
     json
   }, (options) => shrink(place, options).pipe(Effect.scoped)).pipe(
@@ -80,6 +84,7 @@ const replay = Effect.fnUntraced(function*(usual: Place, options: Source & {
   const place = yield* onStore(usual, options.store)
   const harness = yield* Effect.promise(() => load(usual.module))
   const { judged, repeat, spec } = yield* wanted(place, harness, options)
+  if (Option.isSome(options.html)) yield* prepareFile(options.html.value)
   const pool = yield* Pool.make(place.module, 2)
   const isTraced = options.trace || Option.isSome(options.html)
   const { isOne, run } = yield* repeated(pool, spec, { trace: isTraced })
@@ -116,6 +121,7 @@ const shrink = Effect.fnUntraced(function*(usual: Place, options: Source & {
   const place = yield* onStore(usual, options.store)
   const harness = yield* Effect.promise(() => load(usual.module))
   const { repeat, spec } = yield* wanted(place, harness, options)
+  if (options.out !== defaultFolder) yield* prepare(options.out)
   const pool = yield* Pool.make(place.module, 1)
   const thread = pool.threads[0]!
   const first = yield* thread.ask({ _tag: "Run", spec, keep: {} })

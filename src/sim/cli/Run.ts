@@ -4,7 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { availableParallelism } from "node:os"
 import { distinct, type Finding, signatureOf, Tally } from "../Campaign.ts"
 import { engine, engineNames, engineWords } from "../Engines.ts"
-import { defaultFolder, promisesOf, writeFailure } from "./Artifacts.ts"
+import { defaultFolder, prepare, promisesOf, writeFailure } from "./Artifacts.ts"
 import { explore } from "./Explore.ts"
 import { duration, positive } from "./Flags.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
@@ -84,6 +84,7 @@ export const runCommand = (place: Place) =>
 
 const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
   const place = yield* onStore(usual, options.store)
+  if (options.out !== defaultFolder) yield* prepare(options.out)
   const harness = quotasOn(yield* Effect.promise(() => load(usual.module)), options.store)
   const pool = yield* Pool.make(place.module, options.workers)
   const found = commit(place)
