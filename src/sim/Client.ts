@@ -55,6 +55,7 @@ export class Client {
   private asks = 0
   private waits = 0
   private followed = 0
+  private retried = 0
 
   constructor(process: Process, options: ClientOptions) {
     this.process = process
@@ -229,9 +230,18 @@ export class Client {
     const client = this
     return Effect.gen(function*() {
       if (client.event !== null && client.event.status !== "failed") return
-      const answer = yield* client.keyed((key) => Requests.retry(ref, key))
+      const point = { actor: client.process.id, label: "retry", index: client.retried++ }
+      const fault = client.options.strikes.strike(point, ["client_regrets"])
+      const retry = client.keyed((key) => Requests.retry(ref, key))
+      const answer = yield* fault === null ? retry : client.regretted(retry, ref, client.options.strikes.detail(point, fault))
       if (answer._tag === "Receipt") yield* client.follow(ref, 0)
     })
+  }
+
+  /** Does not wait for the answer before it takes back what it has asked for. */
+  private regretted(asked: Effect.Effect<Answer>, ref: OperationRef, detail: Key): Effect.Effect<Answer> {
+    const cancel = Effect.andThen(Effect.sleep(detail.logUniform(5, 200)), this.ask(Requests.cancel(ref)))
+    return Effect.map(Effect.all([asked, cancel], { concurrency: "unbounded" }), ([answer]) => answer)
   }
 
   private change(step: "edit" | "delete"): Effect.Effect<unknown> {

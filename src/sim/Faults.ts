@@ -46,6 +46,7 @@ export const faultKinds = {
   client_changed_payload: "the client uses its key for something else",
   client_gives_up: "the client waits no more, and asks again much later or never",
   client_burst: "many clients ask with one key at once",
+  client_regrets: "the client cancels before it hears of its manual retry",
   cancel: "somebody cancels an operation",
   manual_retry: "somebody retries a failed operation",
   edit: "somebody edits a memory",

@@ -24,13 +24,17 @@ export interface Shape {
 /** The workload that figures are given for: everything can happen. */
 export const standard = { workers: 3, apis: 2, workspaces: 2, operations: 12 } as const
 
+/** What has few occasions, and would hardly ever happen at the rates of the others. */
+const seldomAsked: ReadonlyArray<FaultKind> = ["client_regrets"]
+
 /** A swarm member: each kind of fault is off in half of the runs, and of any order of magnitude in the others. */
 export const drawShape = (key: Key, engine: string): Shape => {
   const at = (name: string) => key.of("shape").of(name)
   const rates: Partial<Record<FaultKind, number>> = {}
   for (const kind of Object.keys(faultKinds) as ReadonlyArray<FaultKind>) {
     const own = at("rate").of(kind)
-    if (own.chance(0.5)) rates[kind] = own.of("rate").logUniform(0.001, 0.2)
+    const [least, most] = seldomAsked.includes(kind) ? [0.1, 1] as const : [0.001, 0.2] as const
+    if (own.chance(0.5)) rates[kind] = own.of("rate").logUniform(least, most)
   }
   const leaseMs = at("lease").choose([2_000, 5_000, 10_000, 30_000])
   return {
