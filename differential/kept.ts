@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { readdir, readFile } from "node:fs/promises"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
+import { WrongUsage } from "../src/sim/cli/Output.ts"
 import { Sequence as Ports } from "./ports/sequence.ts"
 import { Sequence as Statements } from "./statements/sequence.ts"
 
@@ -10,7 +11,14 @@ const folder = fileURLToPath(new URL("kept/", import.meta.url))
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Union([Statements, Ports])))
 
-export const read = (path: string) => Effect.flatMap(Effect.promise(() => readFile(path, "utf8")), (text) => decode(text))
+export const read = (path: string) =>
+  Effect.tryPromise({
+    try: () => readFile(path, "utf8"),
+    catch: () => new WrongUsage({ message: `${path} cannot be read` })
+  }).pipe(
+    Effect.flatMap(decode),
+    Effect.catchTag("SchemaError", () => Effect.fail(new WrongUsage({ message: `${path} holds no sequence` })))
+  )
 
 /** All of the folder, by name. */
 export const readKept = Effect.gen(function*() {

@@ -51,6 +51,7 @@ const flags = {
   ),
   databaseUrl: Flag.String("database-url").pipe(
     Flag.withDescription("A database to make schemas in, as a superuser. Default: an embedded Postgres that is gone afterwards"),
+    Flag.filter((url) => /^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url), () => "a URL such as postgres://…, or no such flag"),
     Flag.optional
   ),
   json: Flag.Boolean("json").pipe(Flag.withDescription("The outcome as JSON"), Flag.withDefault(false))
@@ -88,6 +89,10 @@ const differential = Command.make("differential", flags, ({ databaseUrl, json, k
     Effect.scoped,
     Effect.provideService(References.MinimumLogLevel, "Error"),
     Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
+    Effect.catchTag("WrongUsage", ({ message }) => {
+      process.exitCode = 2
+      return Console.error(`differential: ${message}`)
+    }),
     Effect.catchCause((cause) => {
       process.exitCode = 3
       return Console.error(`differential: it could not run\n${Cause.pretty(cause)}`)

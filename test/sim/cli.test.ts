@@ -128,6 +128,22 @@ describe("run", () => {
   })
 })
 
+describe("what cannot be meant", () => {
+  it.each([
+    ["run", "--for", "0s"],
+    ["run", "--seed-base", ""],
+    ["run", "--blind", "nonsense"],
+    ["replay", "--seed", ""],
+    ["shrink", "--seed", "x/swarm/1", "--invariant", "nonsense"],
+    ["shrink", "--seed", "x/swarm/1", "--seconds", "0"]
+  ])("is wrong usage, without a stack: %s %s %s %s %s", async (...args) => {
+    const { code, err } = await sim(args.includes("run") ? [...args, "--seeds", "1"] : args)
+    assert.strictEqual(code, 2)
+    assert.notStrictEqual(err, "")
+    assert.notMatch(err, /^ +at /m)
+  })
+})
+
 describe("what nothing can be written to", () => {
   it.each([
     ["run", "--seeds", "1", "--out", "/proc/x/y"],

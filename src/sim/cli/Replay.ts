@@ -6,6 +6,7 @@ import { judge } from "../Plan.ts"
 import type { Run, Spec } from "../Run.ts"
 import { summary, text } from "../Timeline.ts"
 import { defaultFolder, prepare, prepareFile, promisesOf, writeFailure, writePage } from "./Artifacts.ts"
+import { knownInvariants, word } from "./Flags.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
 import { byPlan, bySeed, commit } from "./Identity.ts"
 import { finish, json, paint, withProgress, WrongUsage } from "./Output.ts"
@@ -14,7 +15,7 @@ import { exitCodes, partingOf, partingWords, readPlan, repeated } from "./Repeat
 import { plural } from "./Report.ts"
 import { onStore, store } from "./Store.ts"
 
-const seed = Flag.String("seed").pipe(Flag.withDescription("A seed, as a failure prints it"), Flag.optional)
+const seed = Flag.String("seed").pipe(Flag.withDescription("A seed, as a failure prints it"), Flag.withSchema(word), Flag.optional)
 const plan = Flag.String("plan").pipe(Flag.withDescription("A plan file"), Flag.optional)
 const engine = Flag.Literals("engine", ["swarm", "pct"] as const).pipe(
   Flag.withDescription("What the seed was drawn for: the one in its middle, unless given"),
@@ -121,6 +122,7 @@ const shrink = Effect.fnUntraced(function*(usual: Place, options: Source & {
   const place = yield* onStore(usual, options.store)
   const harness = yield* Effect.promise(() => load(usual.module))
   const { repeat, spec } = yield* wanted(place, harness, options)
+  yield* knownInvariants(harness, Option.toArray(options.invariant))
   if (options.out !== defaultFolder) yield* prepare(options.out)
   const pool = yield* Pool.make(place.module, 1)
   const thread = pool.threads[0]!

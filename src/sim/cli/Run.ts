@@ -6,7 +6,7 @@ import { distinct, type Finding, signatureOf, Tally } from "../Campaign.ts"
 import { engine, engineNames, engineWords } from "../Engines.ts"
 import { defaultFolder, prepare, promisesOf, writeFailure } from "./Artifacts.ts"
 import { explore } from "./Explore.ts"
-import { duration, positive } from "./Flags.ts"
+import { duration, knownInvariants, positive, word } from "./Flags.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
 import { baseOf, byPlan, bySeed, commit } from "./Identity.ts"
 import { finish, json, paint, withProgress } from "./Output.ts"
@@ -51,6 +51,7 @@ const flags = {
   ),
   seedBase: Flag.String("seed-base").pipe(
     Flag.withDescription("What all seeds are made from; the commit, unless given"),
+    Flag.withSchema(word),
     Flag.optional
   ),
   double: share,
@@ -84,8 +85,9 @@ export const runCommand = (place: Place) =>
 
 const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
   const place = yield* onStore(usual, options.store)
-  if (options.out !== defaultFolder) yield* prepare(options.out)
   const harness = quotasOn(yield* Effect.promise(() => load(usual.module)), options.store)
+  yield* knownInvariants(harness, options.blind)
+  if (options.out !== defaultFolder) yield* prepare(options.out)
   const pool = yield* Pool.make(place.module, options.workers)
   const found = commit(place)
   const base = Option.getOrElse(options.seedBase, () => baseOf(found))
