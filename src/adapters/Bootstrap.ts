@@ -8,7 +8,7 @@ import { type ApiKey, ApiKeys } from "../services/ApiKeys.ts"
 import * as Grants from "../services/Grants.ts"
 import { Ledger } from "../services/Ledger.ts"
 import { type Configuration, ConfigurationError } from "./Configuration.ts"
-import { makeDirectory, unusable } from "./Directories.ts"
+import { makeDirectory, unusable } from "../directories.ts"
 
 /** The workspace that the bootstrap key opens. */
 export const workspaceId = WorkspaceId.make("default")

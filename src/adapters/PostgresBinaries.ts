@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import * as Fs from "node:fs"
 import { createRequire } from "node:module"
 import * as Path from "node:path"
-import { makeDirectory } from "./Directories.ts"
+import { makeDirectory } from "../directories.ts"
 
 /** The embedded database cannot be used. The message is one line for the operator, and says what to do. */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()("EmbeddedPostgresFailed", {

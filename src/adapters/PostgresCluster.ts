@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import * as Crypto from "node:crypto"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
-import { makeDirectory, unusable } from "./Directories.ts"
+import { makeDirectory, unusable } from "../directories.ts"
 import { EmbeddedPostgresFailed, enterable, type PostgresBinaries, type ServerUser } from "./PostgresBinaries.ts"
 
 /** The superuser of a cluster, and the only role in it. */
