@@ -14,7 +14,12 @@ export const Receipt = Schema.Struct({
   status: OperationState,
   replayed: Schema.Boolean.annotate({ description: "True when this key already named this very command." }),
   created_at: Instant,
-  usage: Schema.Struct({ reserved: Credits })
+  usage: Schema.Struct({
+    reserved: Credits.annotate({
+      description: "What this request has reserved. In a replay: of an add, what its operation has ever reserved, manual retries "
+        + "included; of a retry, what it still holds."
+    })
+  })
 }).annotate({ identifier: "Receipt", description: "Accepted: read the event for the outcome." })
 export type Receipt = typeof Receipt.Type
 

@@ -1,67 +1,12 @@
 /** Every command answers for people and as data, and leaves with the code that it promises. On the toy. */
 import { assert, describe, it, vi } from "@effect/vitest"
-import { spawn } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { type Plan, print } from "../../src/sim/Plan.ts"
+import { data, fileOf, folder, plan, sim } from "./cliProcess.ts"
 import type { Bug } from "./toy.ts"
 
 // Each command is a process with threads of its own, on a machine that may be busy.
 vi.setConfig({ testTimeout: 240_000 })
-
-const root = fileURLToPath(new URL("../../", import.meta.url))
-
-interface Said {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
-/** Runs a command to its end, or presses Ctrl-C after many runs. */
-const sim = (
-  args: ReadonlyArray<string>,
-  bugs: ReadonlyArray<Bug> = [],
-  { interrupt = false, main = "test/sim/toyMain.ts" } = {}
-) =>
-  new Promise<Said>((resolve) => {
-    const cache = { NODE_COMPILE_CACHE: join(folder, "cache") }
-    const env = { ...process.env, ...cache, TOY_BUGS: bugs.join(","), ...(interrupt ? { TOY_LOUD: "1" } : {}) }
-    const child = spawn(process.execPath, [main, ...args], { cwd: root, env })
-    let [out, err] = ["", ""]
-    child.stdout.on("data", (chunk) => out += String(chunk))
-    child.stderr.on("data", (chunk) => err += String(chunk))
-    child.on("close", (code) => resolve({ code, out, err }))
-    if (interrupt) child.stderr.on("data", () => err.length > 1_000 && child.kill("SIGINT"))
-  })
-
-const data = async (args: ReadonlyArray<string>, bugs: ReadonlyArray<Bug> = []) => {
-  const { code, out } = await sim([...args, "--json"], bugs)
-  return { code, ...JSON.parse(out) }
-}
-
-const folder = mkdtempSync(join(tmpdir(), "sim-cli-"))
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
-
-const fileOf = (name: string, plan: Plan): string => {
-  const file = join(folder, name)
-  writeFileSync(file, print(plan))
-  return file
-}
-
-const plan: Plan = {
-  version: 1,
-  name: "a-plan",
-  comment: "",
-  spec: {
-    seed: "s",
-    engine: "plan",
-    shape: { workers: 1, operations: 2 },
-    faults: [{ kind: "crash_after", actor: "worker-1#1", label: "charge", index: 0 }],
-    deviations: []
-  }
-}
 
 describe("run", () => {
   it("counts what held, and leaves with 0", async () => {
@@ -82,7 +27,7 @@ describe("run", () => {
     const { code, out: text } = await sim(args, ["charge", "order"])
     assert.strictEqual(code, 1)
     assert.match(text, /BROKEN charged once\n {2}An operation is charged once/)
-    assert.match(text, /seed x\/swarm\/\d+ \(swarm, run \d+; \d+ runs broke this\), commit [0-9a-f]{12}/)
+    assert.match(text, /seed x\/swarm\/\d+ \(swarm, run \d+; \d+ runs? broke this\), commit [0-9a-f]{12}/)
     assert.match(text, /smallest: 1 fault, 0 deviations, 1 operation/)
     const lines = [...text.matchAll(/repeat: node test\/sim\/toyMain\.ts (replay .*)/g)]
     const repeats = lines.map(([, args]) => args!.split(" "))
@@ -91,6 +36,17 @@ describe("run", () => {
     assert.deepStrictEqual(again.map(({ code, verdict }) => [code, verdict]), [[1, "broke"], [1, "broke"]])
     const files = readdirSync(out).map((name) => name.replace(/-[0-9a-f]{8}\./, "."))
     assert.includeMembers(files, ["charged-once.html", "charged-once.json", "charged-once.txt"])
+  })
+
+  it("repeats a run of the sweep by its number, since its seed does not say which fault struck", async () => {
+    const sweep = ["run", "--engine", "sweep", "--seed-base", "x", "--first", "--no-shrink", "--double", "0%"]
+    const { violations: [found] } = await data(sweep, ["charge"])
+    assert.match(found.repeat[0], /toyMain\.ts run --engine sweep --seed-base x --only \d+$/)
+    const again = await data([...found.repeat[0].split(" ").slice(2), "--no-shrink"], ["charge"])
+    assert.deepStrictEqual([again.code, again.violations[0].index, again.violations[0].detail], [1, found.index, found.detail])
+    const byItsSeed = await sim(["replay", "--seed", found.seed], ["charge"])
+    assert.strictEqual(byItsSeed.code, 2)
+    assert.include(byItsSeed.err, "run --engine sweep --seed-base x --only N")
   })
 
   it("leaves with 3 when a state was not reached, or a seed has two histories, and shows where they part", async () => {
@@ -128,36 +84,6 @@ describe("run", () => {
   })
 })
 
-describe("what cannot be meant", () => {
-  it.each([
-    ["run", "--for", "0s"],
-    ["run", "--seed-base", ""],
-    ["run", "--blind", "nonsense"],
-    ["replay", "--seed", ""],
-    ["shrink", "--seed", "x/swarm/1", "--invariant", "nonsense"],
-    ["shrink", "--seed", "x/swarm/1", "--seconds", "0"]
-  ])("is wrong usage, without a stack: %s %s %s %s %s", async (...args) => {
-    const { code, err } = await sim(args.includes("run") ? [...args, "--seeds", "1"] : args)
-    assert.strictEqual(code, 2)
-    assert.notStrictEqual(err, "")
-    assert.notMatch(err, /^ +at /m)
-  })
-})
-
-describe("what nothing can be written to", () => {
-  it.each([
-    ["run", "--seeds", "1", "--out", "/proc/x/y"],
-    ["run", "--seeds", "1", "--out", "/dev/null/x"],
-    ["shrink", "--seed", "x/swarm/1", "--out", "/proc/x/y"],
-    ["replay", "--seed", "x/swarm/1", "--html", "/proc/x/y.html"],
-    ["replay", "--seed", "x/swarm/1", "--html", "/"]
-  ])("is wrong usage, in one line and before anything is run: %s %s %s %s %s", async (...args) => {
-    const { code, err, out } = await sim(args)
-    assert.deepStrictEqual([code, out], [2, ""])
-    assert.match(err, /^.*(?:cannot be written|is no file to write to).*\n$/)
-  })
-})
-
 describe("replay", () => {
   it("tells what came of a seed, with the hash of its history", async () => {
     const [said, again] = await Promise.all([
@@ -167,6 +93,14 @@ describe("replay", () => {
     assert.deepStrictEqual([said.code, said.seed, said.violations], [0, "x/swarm/1", []])
     assert.match(said.traceHash, /^[0-9a-f]{16}$/)
     assert.strictEqual(again.traceHash, said.traceHash)
+  })
+
+  it("says that a seed of another commit may have another history here", async () => {
+    const old = await sim(["replay", "--seed", "0123456789ab/swarm/1"])
+    assert.strictEqual(old.code, 0)
+    assert.match(old.out, /note +this seed was made on 0123456789ab, and this is [0-9a-f]{12}/)
+    assert.strictEqual((await data(["shrink", "--seed", "0123456789ab/swarm/1"])).remark, /note +(.*)/.exec(old.out)![1])
+    assert.isNull((await data(["replay", "--seed", "x/swarm/1"])).remark)
   })
 
   it("leaves with 1 when the plan breaks, 0 when it holds, and 3 when it has gone stale", async () => {
@@ -181,7 +115,7 @@ describe("replay", () => {
     const stale = fileOf("stale.json", { ...plan, spec: { ...plan.spec, faults: [late] } })
     const said = await sim(["replay", "--plan", stale])
     assert.strictEqual(said.code, 3)
-    assert.match(said.out, /stale +no occasion for crash_after at worker-1#1\/charge\/9/)
+    assert.match(said.out, /^stale +no occasion for crash_after at worker-1#1\/charge\/9/)
   })
 
   it("leaves with 3 when the same plan has two histories", async () => {
@@ -242,6 +176,8 @@ describe("mutants", () => {
     const said = await data(["mutants", "--for", "1ms", "--seed", "x"])
     assert.deepStrictEqual(said.mutants.map(({ id }: { id: string }) => id), ["charges-again-blind"])
     assert.deepStrictEqual([said.code, said.seed, said.unseen], [0, "x", ["charges-again", "charges-again-swept", "hurries"]])
+    const { out } = await sim(["mutants", "--for", "1ms", "--seed", "x"])
+    assert.match(out, /0 of 1 that were looked at \(there are 4\) planted bugs found, 1 not found and not meant to be, 0 not as/)
   })
 
   it("tells which plan turned red under the bug that it waits for", async () => {
@@ -284,36 +220,4 @@ describe("the service", () => {
       assert.strictEqual(new Set(sentences).size, sentences.length)
     }
   })
-})
-
-describe("wrong usage", () => {
-  const asked: ReadonlyArray<readonly [args: ReadonlyArray<string>, answer: RegExp]> = [
-    [["bogus"], /Unknown subcommand/],
-    [["run", "--seeds", "0"], /--seeds/],
-    [["run", "--for", "3x"], /no length of time/],
-    [["run", "--double", "500%"], /no share/],
-    [["replay"], /give either --seed or --plan/],
-    [["replay", "--plan", "/nowhere/x.json"], /cannot be read/],
-    [["scenario", "nope"], /there is no scenario nope; there are: charged-by-the-dead/],
-    [["mutants", "nope"], /there is no planted bug nope/]
-  ]
-
-  it("leaves with 2, and says why", async () => {
-    for (let place = 0; place < asked.length; place += 2) {
-      const pair = asked.slice(place, place + 2)
-      const said = await Promise.all(pair.map(([args]) => sim(args)))
-      said.forEach(({ code, err, out }, index) => {
-        assert.strictEqual(code, 2, pair[index]![0].join(" "))
-        assert.match(out + err, pair[index]![1])
-      })
-    }
-  })
-
-  it("a plan that names what there is not is refused", async () => {
-    const { code, err } = await sim(["replay", "--plan", fileOf("typo.json", { ...plan, holds: ["charged twice"] })])
-    assert.strictEqual(code, 2)
-    assert.match(err, /is no plan:\n {2}there is no invariant "charged twice"/)
-  })
-
-  it("help leaves with 0", async () => assert.strictEqual((await sim(["run", "--help"])).code, 0))
 })

@@ -24,6 +24,19 @@ export const bySeed = ({ command, store }: Pick<Place, "command" | "store">, spe
   return `${command} ${verb} --seed ${quoted(seed)} --engine ${engine}${on(store)}`
 }
 
+/** The line that makes this run of an engine again: for those whose runs differ by more than their seed. */
+export const byNumber = (
+  { command, store }: Pick<Place, "command" | "store">,
+  { base, engine, index }: { readonly base: string; readonly engine: string; readonly index: number }
+): string => `${command} run --engine ${engine} --seed-base ${quoted(base)} --only ${index}${on(store)}`
+
+/** What to say when a seed was made from another commit than this one, where it may mean another history. */
+export const remarkOn = (seed: string, commit: string | null): string | null => {
+  const [, made] = /^([0-9a-f]{12})\//.exec(seed) ?? []
+  if (made === undefined || made === baseOf(commit)) return null
+  return `this seed was made on ${made}, and this is ${commit ?? "unknown"}: it need not be the same history`
+}
+
 export const byPlan = ({ command, store }: Pick<Place, "command" | "store">, file: string): string =>
   `${command} replay --plan ${quoted(file)}${on(store)}`
 

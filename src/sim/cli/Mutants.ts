@@ -89,7 +89,8 @@ const mutants = Effect.fnUntraced(function*(place: Place, options: Options) {
     const sorted = chosen.flatMap(({ id }) => reports.filter((report) => report.id === id))
     const unseen = chosen.map(({ id }) => id).filter((id) => !reports.some((report) => report.id === id))
     const data = { commit: commit(place), seed: isBoxed ? seed : null, mutants: sorted, unseen }
-    const lines = [...sorted.map(line), "", ...unseenLines(unseen, seed, isBoxed), totals(sorted, chosen.length)]
+    const isOver = isBoxed && performance.now() >= end
+    const lines = [...sorted.map(line), "", ...unseenLines(unseen, seed, isOver), totals(sorted, chosen.length)]
     const isRed = sorted.length === 0 || sorted.some(({ ok }) => !ok) || (unseen.length > 0 && !isBoxed)
     return finish(json, data, lines, isRed ? 1 : 0)
   })
@@ -235,16 +236,18 @@ const line = ({ breaks, engine, id, invariant, ok, plans, runs, seconds, verdict
   return `${state}${id.padEnd(36)} ${engine.padEnd(8)} ${effort}  ${verdict}${red}\n      ${paint.dim(breaks)}`
 }
 
-const unseenLines = (unseen: ReadonlyArray<string>, seed: string, isBoxed: boolean): ReadonlyArray<string> =>
+const unseenLines = (unseen: ReadonlyArray<string>, seed: string, isOver: boolean): ReadonlyArray<string> =>
   unseen.length === 0 ? [] : [
     `not looked at: ${unseen.join(", ")}`,
-    ...(isBoxed ? [`The time was up. Whose turn it was is drawn from ${seed}; another seed looks at others first.`] : [])
+    ...(isOver ? [`The time was up. Whose turn it was is drawn from ${seed}; another seed looks at others first.`] : [])
   ]
 
 const totals = (reports: ReadonlyArray<MutantReport>, all: number): string => {
   const found = reports.filter(({ found }) => found).length
   const red = reports.filter(({ ok }) => !ok).length
-  const looked = reports.length === all ? `${all}` : `${reports.length} (of ${all}, the others not looked at)`
-  const words = `${found} of ${looked} planted bugs found, ${red} not as they should be`
+  const looked = reports.length === all ? `${all}` : `${reports.length} that were looked at (there are ${all})`
+  const others = reports.length - found - red
+  const meant = others === 0 ? "" : `, ${others} not found and not meant to be`
+  const words = `${found} of ${looked} planted bugs found${meant}, ${red} not as they should be`
   return red === 0 ? paint.green(words) : paint.red(words)
 }

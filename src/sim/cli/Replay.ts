@@ -8,7 +8,7 @@ import { summary, text } from "../Timeline.ts"
 import { defaultFolder, prepare, prepareFile, promisesOf, writeFailure, writePage } from "./Artifacts.ts"
 import { knownInvariants, word } from "./Flags.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
-import { byPlan, bySeed, commit } from "./Identity.ts"
+import { byPlan, bySeed, commit, remarkOn } from "./Identity.ts"
 import { finish, json, paint, withProgress, WrongUsage } from "./Output.ts"
 import * as Pool from "./Pool.ts"
 import { exitCodes, partingOf, partingWords, readPlan, repeated } from "./Repeat.ts"
@@ -57,6 +57,8 @@ interface Wanted {
   readonly spec: Spec
   readonly judged: (run: Run) => ReturnType<typeof judge>
   readonly repeat: string | null
+  /** What to know before anything is concluded from it. */
+  readonly remark: string | null
 }
 
 const wanted = Effect.fnUntraced(function*(place: Place, harness: Harness, { engine, plan, seed }: Source) {
@@ -65,12 +67,17 @@ const wanted = Effect.fnUntraced(function*(place: Place, harness: Harness, { eng
   }
   if (Option.isSome(plan)) {
     const read = yield* readPlan(plan.value, harness)
-    return { spec: read.spec, judged: (run) => judge(read, run), repeat: byPlan(place, plan.value) } satisfies Wanted
+    return { spec: read.spec, judged: (run) => judge(read, run), repeat: byPlan(place, plan.value), remark: null } satisfies Wanted
   }
   const name = Option.getOrThrow(seed)
+  const [, base, many] = /^(.*)\/(sweep|pair)\/[^/]*$/.exec(name) ?? []
+  if (many !== undefined && Option.isNone(engine)) {
+    const again = `run --engine ${many} --seed-base ${base} --only N`
+    return yield* new WrongUsage({ message: `runs of ${many} differ by their faults, not by their seed: give --plan, or "${again}"` })
+  }
   const spec: Spec = { seed: name, engine: Option.getOrElse(engine, () => engineIn(name)) }
   const judged = (run: Run) => judge({ version: 1, name: "seed", comment: "", spec }, run)
-  return { spec, judged, repeat: bySeed(place, spec) } satisfies Wanted
+  return { spec, judged, repeat: bySeed(place, spec), remark: remarkOn(name, commit(place)) } satisfies Wanted
 })
 
 /** `base/pct/17` was drawn for `pct`. */
@@ -84,7 +91,7 @@ const replay = Effect.fnUntraced(function*(usual: Place, options: Source & {
 }) {
   const place = yield* onStore(usual, options.store)
   const harness = yield* Effect.promise(() => load(usual.module))
-  const { judged, repeat, spec } = yield* wanted(place, harness, options)
+  const { judged, remark, repeat, spec } = yield* wanted(place, harness, options)
   if (Option.isSome(options.html)) yield* prepareFile(options.html.value)
   const pool = yield* Pool.make(place.module, 2)
   const isTraced = options.trace || Option.isSome(options.html)
@@ -92,13 +99,15 @@ const replay = Effect.fnUntraced(function*(usual: Place, options: Source & {
   const parted = isOne ? [] : partingWords(yield* partingOf(pool, spec))
   if (Option.isSome(options.html)) yield* writePage(place, harness, run, options.html.value, repeat)
   const { findings, verdict } = judged(run)
-  const data = { ...factsOf(run), commit: commit(place), verdict, findings, parted, repeat }
+  const data = { ...factsOf(run), commit: commit(place), verdict, findings, parted, remark, repeat }
   const broken = run.violations.map((one) => ({ ...one, promise: promisesOf(harness).get(one.invariant) ?? "" }))
   const lines = [
-    ...(options.trace ? [text(run, { promises: promisesOf(harness) })] : summary(run, { broken })),
+    // A plan that has lost its meaning has shown nothing, whatever held.
     ...(verdict === "broke" ? [] : findings.map((finding) => paint.red(`${verdict.padEnd(8)}${finding}`))),
+    ...(options.trace ? [text(run, { promises: promisesOf(harness) })] : summary(run, { broken })),
     ...parted.map((line) => paint.red(line)),
     paint.dim(`commit  ${data.commit ?? "unknown"}`),
+    ...(remark === null ? [] : [paint.red(`note    ${remark}`)]),
     ...(repeat === null ? [] : [`repeat  ${repeat}`]),
     ...(Option.isSome(options.html) ? [`look    ${options.html.value}`] : [])
   ]
@@ -121,7 +130,7 @@ const shrink = Effect.fnUntraced(function*(usual: Place, options: Source & {
 }) {
   const place = yield* onStore(usual, options.store)
   const harness = yield* Effect.promise(() => load(usual.module))
-  const { repeat, spec } = yield* wanted(place, harness, options)
+  const { remark, repeat, spec } = yield* wanted(place, harness, options)
   yield* knownInvariants(harness, Option.toArray(options.invariant))
   if (options.out !== defaultFolder) yield* prepare(options.out)
   const pool = yield* Pool.make(place.module, 1)
@@ -135,7 +144,8 @@ const shrink = Effect.fnUntraced(function*(usual: Place, options: Source & {
   if (shrunk === null) {
     const [other] = first.violations
     const words = other === undefined ? "nothing broke" : `${other.invariant} broke, not ${invariant}`
-    return yield* finish(options.json, { ...factsOf(first), shrunk: null }, [words], other === undefined ? 0 : 1)
+    const lines = [words, ...(remark === null ? [] : [paint.red(remark)])]
+    return yield* finish(options.json, { ...factsOf(first), remark, shrunk: null }, lines, other === undefined ? 0 : 1)
   }
   const run = yield* thread.ask({ _tag: "Run", spec: shrunk.spec, keep: { trace: true } })
   const files = yield* writeFailure(place, harness, {

@@ -150,7 +150,7 @@ const violationLines = (violation: ViolationReport, commit: string | null, paint
     paint.red(paint.bold(`BROKEN ${invariant}`)),
     ...(promise === "" ? [] : [`  ${promise}`]),
     `  ${detail}`,
-    `  seed ${seed} (${engine}, run ${index}; ${number(runs)} runs broke this), commit ${commit ?? "unknown"}`,
+    `  seed ${seed} (${engine}, run ${index}; ${plural(runs, "run")} broke this), commit ${commit ?? "unknown"}`,
     ...(shrunk === null ? [] : [`  smallest: ${shrunkWords(shrunk)}`]),
     ...repeat.map((line) => `  repeat: ${line}`),
     ...(files === null ? [] : [`  look:   ${files.page}, ${files.text}`])

@@ -4,11 +4,12 @@ import { Command, Flag } from "effect/cli"
 import { availableParallelism } from "node:os"
 import { distinct, type Finding, signatureOf, Tally } from "../Campaign.ts"
 import { engine, engineNames, engineWords } from "../Engines.ts"
+import type { Spec } from "../Run.ts"
 import { defaultFolder, prepare, promisesOf, writeFailure } from "./Artifacts.ts"
 import { explore } from "./Explore.ts"
 import { duration, knownInvariants, positive, word } from "./Flags.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
-import { baseOf, byPlan, bySeed, commit } from "./Identity.ts"
+import { baseOf, byNumber, byPlan, bySeed, commit } from "./Identity.ts"
 import { finish, json, paint, withProgress } from "./Output.ts"
 import * as Pool from "./Pool.ts"
 import { partingOf } from "./Repeat.ts"
@@ -98,8 +99,8 @@ const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
   const tally = new Tally()
   const conclude = Effect.fnUntraced(function*(interrupted: boolean, seconds: number) {
     const violations = interrupted || !options.shrink
-      ? bare(place, harness, tally)
-      : yield* smallest(place, harness, pool, tally, options.out)
+      ? bare(place, harness, tally, base)
+      : yield* smallest(place, harness, pool, tally, { base, folder: options.out })
     const mismatches = interrupted
       ? tally.mismatches.map((mismatch) => ({ ...mismatch, parted: null }))
       : yield* lookInto(pool, tally)
@@ -136,15 +137,17 @@ const progress = ({ failed, runs, virtualMs }: Tally, seconds: number): string =
   ].join(" · ")
 
 /** What broke, as it was found. */
-const bare = (place: Place, harness: Harness, tally: Tally): ReadonlyArray<ViolationReport> =>
+const bare = (place: Place, harness: Harness, tally: Tally, base: string): ReadonlyArray<ViolationReport> =>
   tally.failuresByInvariant.map(({ count, first: [failure], invariant }) => {
     const { detail, index, spec } = failure!
-    const repeat = bySeed(place, spec)
     return {
       invariant, promise: promisesOf(harness).get(invariant) ?? "", detail, runs: count, index, seed: spec.seed,
-      engine: spec.engine, repeat: repeat === null ? [] : [repeat], shrunk: null, files: null
+      engine: spec.engine, repeat: [againBy(place, spec, base, index)], shrunk: null, files: null
     }
   })
+
+const againBy = (place: Place, spec: Spec, base: string, index: number): string =>
+  bySeed(place, spec) ?? byNumber(place, { base, engine: spec.engine, index })
 
 /** What broke, each bug once, as small as it gets, and written down. */
 const smallest = Effect.fnUntraced(function*(
@@ -152,7 +155,7 @@ const smallest = Effect.fnUntraced(function*(
   harness: Harness,
   pool: Pool.Pool,
   tally: Tally,
-  folder: string
+  { base, folder }: { readonly base: string; readonly folder: string }
 ) {
   const failures = tally.failuresByInvariant.flatMap(({ first }) => first)
   const searches = failures.map(({ invariant, spec }) =>
@@ -166,16 +169,15 @@ const smallest = Effect.fnUntraced(function*(
   return yield* Effect.forEach(findings, Effect.fnUntraced(function*({ failure, shrunk }) {
     const { detail, index, invariant, spec } = failure
     const count = tally.failuresByInvariant.find((one) => one.invariant === invariant)?.count ?? 1
-    const seedLine = bySeed(place, spec)
+    const again = againBy(place, spec, base, index)
     const promise = promisesOf(harness).get(invariant) ?? ""
     const known = { invariant, promise, detail, runs: count, index, seed: spec.seed, engine: spec.engine }
-    if (shrunk === null) return { ...known, repeat: seedLine === null ? [] : [seedLine], shrunk: null, files: null }
+    if (shrunk === null) return { ...known, repeat: [again], shrunk: null, files: null }
     const [whole] = yield* pool.each([{ _tag: "Run", spec: shrunk.spec, keep: { trace: true } } as const])
-    const foundBy = seedLine ?? `the ${spec.engine} of ${spec.seed}`
-    const files = yield* writeFailure(place, harness, { invariant, shrunk, run: whole!, folder, foundBy })
+    const files = yield* writeFailure(place, harness, { invariant, shrunk, run: whole!, folder, foundBy: again })
     return {
       ...known,
-      repeat: [byPlan(place, files.plan), ...(seedLine === null ? [] : [seedLine])],
+      repeat: [byPlan(place, files.plan), again],
       shrunk: {
         faults: shrunk.spec.faults?.length ?? shrunk.run.fired.length,
         deviations: shrunk.spec.deviations?.length ?? 0,

@@ -60,7 +60,7 @@ const header = () =>
     html(
       "div",
       { class: "faults" },
-      html("span", { class: "hint" }, faults.length === 0 ? "no fault struck" : `${faults.length} faults struck:`),
+      html("span", { class: "hint" }, faults.length === 0 ? "no fault struck" : faults.length === 1 ? "1 fault struck:" : `${faults.length} faults struck:`),
       faults.length > 12 ? byKind() : faults.map((index) => chip(index, moments[index].actor, () => index))
     )
   )
