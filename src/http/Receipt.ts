@@ -16,8 +16,7 @@ export const Receipt = Schema.Struct({
   created_at: Instant,
   usage: Schema.Struct({
     reserved: Credits.annotate({
-      description: "What this request has reserved. In a replay: of an add, what its operation has ever reserved, manual retries "
-        + "included; of a retry, what it still holds."
+      description: "What this request has reserved. A replay of an add says the same; one of a retry, what the operation still holds."
     })
   })
 }).annotate({ identifier: "Receipt", description: "Accepted: read the event for the outcome." })

@@ -108,7 +108,7 @@ const make = Effect.gen(function*() {
       // Our own first try may have committed without our hearing of it.
       replayed: accepted.operationId !== mine,
       createdAt: event.createdAt,
-      reserved: event.usage.reserved
+      reserved: event.acceptReserved
     }
   })
 

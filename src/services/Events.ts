@@ -39,6 +39,8 @@ export interface Event {
   readonly projection: ProjectionStatus
   /** Over all authorizations: what was ever reserved, and how that ended. The difference is held now. */
   readonly usage: { readonly reserved: bigint; readonly charged: bigint; readonly refunded: bigint }
+  /** What its accept reserved: manual retries reserve anew, and do not change what the receipt of the accept says. */
+  readonly acceptReserved: bigint
   readonly createdAt: number
   readonly startedAt: number | null
   readonly completedAt: number | null
@@ -98,6 +100,7 @@ const make = Effect.gen(function*() {
       results: row.results.map((result) => ({ ...result, memory: liveText(view.memories, row.workspaceId, result.id) })),
       projection: projectionOf(row, view.projections.get(refKey(row)), settings.projectionFailingAfter),
       usage: usageOf(view.authorizations.get(refKey(row)) ?? []),
+      acceptReserved: view.authorizations.get(refKey(row))?.[0]?.reserved ?? 0n,
       inputRetained: view.inputs.has(refKey(row))
     }))
   })

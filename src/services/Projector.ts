@@ -26,8 +26,9 @@ interface Outcome {
 
 export class Projector extends Context.Service<Projector, {
   /**
-   * Claims a batch of due projections and brings it to an end: in the index, out of it, or postponed, and whatever was not
-   * tried before the claim ran out at once. Returns how many were claimed. After `OutcomeUnknown` the rows come back when their claim runs out.
+   * Claims a batch of due projections and brings it to an end: in the index, out of it, or postponed. What was not tried
+   * before the claim ran out is due again at once. Returns how many were claimed. After `OutcomeUnknown` the rows come
+   * back when their claim runs out.
    */
   readonly turn: Effect.Effect<number, OutcomeUnknown>
 }>()("indelible/services/Projector") {

@@ -234,7 +234,11 @@ export class Client {
       const fault = client.options.strikes.strike(point, ["client_regrets"])
       const retry = client.keyed((key) => Requests.retry(ref, key))
       const answer = yield* fault === null ? retry : client.regretted(retry, ref, client.options.strikes.detail(point, fault))
-      if (answer._tag === "Receipt") yield* client.follow(ref, 0)
+      if (answer._tag !== "Receipt") return
+      const { add, key, workspaceId } = client.options.errand
+      const startsOver = client.options.strikes.strike({ ...point, label: "retried" }, ["client_starts_over"]) !== null
+      if (startsOver) yield* client.ask(Requests.add(workspaceId, key, add))
+      yield* client.follow(ref, 0)
     })
   }
 

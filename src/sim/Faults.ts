@@ -47,6 +47,7 @@ export const faultKinds = {
   client_gives_up: "the client waits no more, and asks again much later or never",
   client_burst: "many clients ask with one key at once",
   client_regrets: "the client cancels before it hears of its manual retry",
+  client_starts_over: "the client repeats its add when it has retried by hand",
   cancel: "somebody cancels an operation",
   manual_retry: "somebody retries a failed operation",
   edit: "somebody edits a memory",

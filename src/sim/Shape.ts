@@ -25,7 +25,7 @@ export interface Shape {
 export const standard = { workers: 3, apis: 2, workspaces: 2, operations: 12 } as const
 
 /** What has few occasions, and would hardly ever happen at the rates of the others. */
-const seldomAsked: ReadonlyArray<FaultKind> = ["client_regrets"]
+const seldomAsked: ReadonlyArray<FaultKind> = ["client_regrets", "client_starts_over"]
 
 /** A swarm member: each kind of fault is off in half of the runs, and of any order of magnitude in the others. */
 export const drawShape = (key: Key, engine: string): Shape => {

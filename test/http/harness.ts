@@ -37,6 +37,7 @@ export const event: Event = {
   results: [],
   projection: "none",
   usage: { reserved: 2n, charged: 0n, refunded: 0n },
+  acceptReserved: 2n,
   createdAt,
   startedAt: null,
   completedAt: null,

@@ -151,6 +151,17 @@ describe("Commands", () => {
         assert.deepStrictEqual([repeat.replayed, repeat.already, repeat.reserved], [true, undefined, 2n])
       }))
 
+    it.effect("whoever repeats an add gets the receipt of the original, also after a manual retry", () =>
+      Effect.gen(function*() {
+        yield* World.open(100n)
+        const retries = yield* Retries
+        const { eventId, reserved } = yield* World.accept("retried-since")
+        const ref = { workspaceId: World.workspace, id: eventId }
+        yield* retries.cancel(ref)
+        yield* retries.retry(ref, null)
+        assert.deepInclude(yield* World.accept("retried-since"), { eventId, replayed: true, reserved })
+      }))
+
     it.effect("deleting what is deleted is done already, and an edit of it finds nothing", () =>
       Effect.gen(function*() {
         const commands = yield* Commands

@@ -42,6 +42,7 @@ export const eventOf = (history: History, n: number): Event => {
       charged: sum(({ charged }) => charged),
       refunded: sum(({ charged, reserved, state }) => state === "open" ? 0n : reserved - charged)
     },
+    acceptReserved: authorizations[0]?.reserved ?? 0n,
     inputRetained: history.tables.inputs.has(`${row.workspaceId}/${row.id}`)
   }
 }

@@ -68,6 +68,7 @@ export const toldBreaches: ReadonlyArray<readonly [breaks: string, history: () =
     return tell(history, about("Event", 1), event(history, 1, { results: [] }))
   }],
   ["told-the-money", () => told((history) => receipt(history, 1, { reserved: 3n }))],
+  ["told-the-money", () => told((history) => receipt(history, 1, { replayed: true, reserved: 4n }))],
   ["told-the-money", () => {
     const history = done()
     return tell(history, about("Event", 1), event(history, 1, { usage: { reserved: 2n, charged: 0n, refunded: 0n } }))

@@ -110,9 +110,11 @@ const toldTheMoney: ToldOracle = {
   check: ({ told, track }) => {
     const { answer, answeredAt, askedAt } = told
     if (track === null) return fine
-    if (answer._tag === "Receipt" && replayedOf(told) === false) {
+    const isAccept = told.question._tag === "Infer"
+    // A repeated retry is told what is still held.
+    if (answer._tag === "Receipt" && (isAccept || replayedOf(told) === false)) {
       const { reserved } = answer.receipt
-      const held = track.authorizations.some((row) => row.reserved === reserved)
+      const held = track.authorizations.some((row) => row.reserved === reserved && (!isAccept || row.no === 1))
       return held ? fine : [`told that ${reserved} are reserved`]
     }
     const event = answer._tag === "Completed" ? answer.completed.event : answer._tag === "Event" ? answer.event : null
