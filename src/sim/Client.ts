@@ -3,9 +3,10 @@
  * and then follows it, uses what came of it, or gets in its way.
  */
 import { Effect } from "effect"
-import type { DeleteCommand, IdempotencyKey, UpdateCommand } from "../domain/Command.ts"
+import type { AddBody, DeleteCommand, IdempotencyKey, UpdateCommand } from "../domain/Command.ts"
 import { normaliseAdd } from "../domain/Command.ts"
 import type { MemoryId, OperationRef } from "../domain/Ids.ts"
+import type { Metadata } from "../domain/Memory.ts"
 import { isTerminal } from "../domain/Operation.ts"
 import type { Event } from "../services/Events.ts"
 import type { FaultKind } from "./Faults.ts"
@@ -56,6 +57,8 @@ export class Client {
   private waits = 0
   private followed = 0
   private retried = 0
+  /** The key of a retry for which there was nothing to do: it may still be used. */
+  private spared: IdempotencyKey | null = null
 
   constructor(process: Process, options: ClientOptions) {
     this.process = process
@@ -172,9 +175,19 @@ export class Client {
           ? this.ask(Requests.event(ref, 0))
           : this.ask(Requests.memory({ workspaceId, id: this.known[0].id }))
       case "list":
-        return this.ask(Requests.list(workspaceId, this.key.of("list").chance(0.5) ? scope : {}, 1 + this.key.below(6)))
+        return this.ask(Requests.list(workspaceId, {
+          scope: this.key.of("list").chance(0.5) ? scope : {},
+          metadata: filterIn(this.key.of("list filter").of(this.asks)),
+          limit: 1 + this.key.below(6)
+        }))
       case "search":
-        return this.ask(Requests.search(workspaceId, scope, `everybody likes ${canary} a lot`))
+        return this.ask(Requests.search(workspaceId, {
+          scope,
+          metadata: filterIn(this.key.of("search filter").of(this.asks)),
+          limit: this.key.of("hits").of(this.asks).between(1, 8)
+        }, canary, "everybody likes a lot"))
+      case "events":
+        return this.ask(Requests.events(workspaceId, this.key.of("events").chance(0.5) ? scope : {}, 8))
       case "usage":
         return this.ask(Requests.balances(workspaceId))
       case "edit":
@@ -219,9 +232,9 @@ export class Client {
   }
 
   /** With a key, unless the client is careless: then nothing is repeated. */
-  private keyed(make: (key: IdempotencyKey | null) => Request): Effect.Effect<Answer> {
+  private keyed(make: (key: IdempotencyKey | null) => Request, spared: IdempotencyKey | null = null): Effect.Effect<Answer> {
     const number = this.asks
-    const key = this.key.of("keyed").of(number).chance(0.7) ? keyOf(`${this.process.id}-${number}`) : null
+    const key = spared ?? (this.key.of("keyed").of(number).chance(0.7) ? keyOf(`${this.process.id}-${number}`) : null)
     return key === null ? this.ask(make(null)) : this.repeated(make(key))
   }
 
@@ -232,19 +245,28 @@ export class Client {
       if (client.event !== null && client.event.status !== "failed") return
       const point = { actor: client.process.id, label: "retry", index: client.retried++ }
       const fault = client.options.strikes.strike(point, ["client_regrets"])
-      const retry = client.keyed((key) => Requests.retry(ref, key))
+      const { spared } = client
+      let used = client.spared = null as IdempotencyKey | null
+      const retry = client.keyed((key) => {
+        used = key
+        return Requests.retry(ref, key)
+      }, spared)
       const answer = yield* fault === null ? retry : client.regretted(retry, ref, client.options.strikes.detail(point, fault))
       if (answer._tag !== "Receipt") return
       const { add, key, workspaceId } = client.options.errand
       const startsOver = client.options.strikes.strike({ ...point, label: "retried" }, ["client_starts_over"]) !== null
       if (startsOver) yield* client.ask(Requests.add(workspaceId, key, add))
       yield* client.follow(ref, 0)
+      // It ran already, and now it has failed: this time there is something to do.
+      client.spared = answer.receipt.already === true ? used : null
+      if (client.spared !== null && client.event?.status === "failed") yield* client.retry(ref)
     })
   }
 
-  /** Does not wait for the answer before it takes back what it has asked for. */
+  /** Does not wait for the answer before it takes back what it has asked for, or has what was said removed. */
   private regretted(asked: Effect.Effect<Answer>, ref: OperationRef, detail: Key): Effect.Effect<Answer> {
-    const cancel = Effect.andThen(Effect.sleep(detail.logUniform(5, 200)), this.ask(Requests.cancel(ref)))
+    const regret = detail.of("purges").chance(0.3) ? Requests.purge(ref) : Requests.cancel(ref)
+    const cancel = Effect.andThen(Effect.sleep(detail.logUniform(5, 200)), this.ask(regret))
     return Effect.map(Effect.all([asked, cancel], { concurrency: "unbounded" }), ([answer]) => answer)
   }
 
@@ -255,16 +277,38 @@ export class Client {
     const expectedVersion = this.key.of("expects").of(this.asks).chance(0.5) ? target.version : null
     const command: Hashed<UpdateCommand | DeleteCommand> = hashed(step === "delete"
       ? { kind: "memory.delete", memoryId: target.id, expectedVersion }
-      : { kind: "memory.update", memoryId: target.id, text: `${canary} edited ${this.asks}`, metadata: null, expectedVersion })
+      : { kind: "memory.update", memoryId: target.id, ...this.edit(), expectedVersion })
     return this.keyed((key) => Requests.change(workspaceId, key, command))
+  }
+
+  /** The text, what is said beside it, or both. */
+  private edit(): Pick<UpdateCommand, "text" | "metadata"> {
+    const key = this.key.of("edit").of(this.asks)
+    const text = `${canary} edited ${this.asks}`
+    const metadata = { from: canary, mark: key.of("mark").below(marks) }
+    return key.choose([{ text, metadata: null }, { text, metadata: null }, { text: null, metadata }, { text, metadata }])
   }
 
   private verbatim(): Effect.Effect<unknown> {
     const { number, scope, workspaceId } = this.options.errand
-    const command = hashed(normaliseAdd({ ...scope, infer: false, content: `${canary} as said by ${number}` }))
+    const key = this.key.of("verbatim").of(this.asks)
+    const text = `${canary} as said by ${number}`
+    const bodies: readonly [AddBody, ...ReadonlyArray<AddBody>] = [
+      { content: text },
+      { content: text, metadata: { from: canary, mark: key.of("mark").below(marks) }, event_date: "2025-02-03" },
+      { messages: ["", text, " ", `${text} too`].map((content) => ({ role: "assistant", content })), metadata: { mark: 0 } }
+    ]
+    const command = hashed(normaliseAdd({ ...scope, infer: false, ...key.choose(bodies) }))
     return this.keyed((key) => Requests.add(workspaceId, key, command))
   }
 }
+
+/** What memories are marked with beside their texts. */
+const marks = 2
+
+/** What is looked for beside a scope: mostly nothing. */
+const filterIn = (key: Key): Metadata =>
+  key.choose<Metadata>([{}, {}, {}, { from: canary }, { with: { of: "it" } }, { mark: key.of("mark").below(marks) }])
 
 /** A receipt says most, a refusal more than nothing. */
 const better = (one: Answer, other: Answer): Answer => rank(other) > rank(one) ? other : one

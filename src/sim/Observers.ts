@@ -88,7 +88,7 @@ export class Observers {
 
   asked(request: ExtractionRequest, process: Process): void {
     const ref = this.options.operationOf(request)
-    if (ref !== null) this.oracles.extracting(ref, process.id)
+    if (ref !== null) this.oracles.extracting(ref, process.id, request)
   }
 
   answered(request: ExtractionRequest, process: Process, facts: number): void {

@@ -12,7 +12,7 @@ import { Events } from "../services/Events.ts"
 import { Memories } from "../services/Memories.ts"
 import { Retries } from "../services/Retries.ts"
 import { Usage } from "../services/Usage.ts"
-import type { Answer, Question, Refused } from "./Told.ts"
+import type { Answer, Question, Refused, Wanted } from "./Told.ts"
 
 /** What an API server serves with. */
 export type ApiServices = ApiKeys | Commands | Events | Memories | Retries | Usage
@@ -53,7 +53,7 @@ export const add = (
   { command, hash, meaning }: Hashed<AddCommand>
 ): Request => ({
   workspaceId,
-  question: { _tag: command.kind === "memory.infer" ? "Infer" : "Add", keyHash: hashOf(key), commandHash: hash, meaning },
+  question: { _tag: command.kind === "memory.infer" ? "Infer" : "Add", keyHash: hashOf(key), commandHash: hash, meaning, command },
   program: Effect.flatMap(Commands, (commands) =>
     command.kind === "memory.infer"
       ? receiptOf(commands.infer(workspaceId, key!, command))
@@ -71,6 +71,7 @@ export const change = (
     keyHash: hashOf(key),
     commandHash: hash,
     meaning,
+    command,
     memoryId: command.memoryId,
     expectedVersion: command.expectedVersion
   },
@@ -106,7 +107,7 @@ export const purge = (ref: OperationRef): Request => ({
 /** At once, or when it has ended, or after so many seconds. */
 export const event = (ref: OperationRef, seconds: number): Request => ({
   workspaceId: ref.workspaceId,
-  question: { _tag: "Event", operationId: ref.id },
+  question: { _tag: "Event", operationId: ref.id, seconds },
   program: Effect.flatMap(Events, (events) => eventOf(seconds === 0 ? events.get(ref) : events.wait(ref, seconds)))
 })
 
@@ -116,19 +117,27 @@ export const memory = (ref: MemoryRef): Request => ({
   program: Effect.flatMap(Memories, (memories) => memoriesOf(Effect.map(memories.get(ref), (found) => [found])))
 })
 
-export const list = (workspaceId: WorkspaceId, scope: ScopeFilter, limit: number): Request => ({
+export const list = (workspaceId: WorkspaceId, wanted: Wanted): Request => ({
   workspaceId,
-  question: { _tag: "List", scope, limit },
-  program: Effect.flatMap(Memories, (memories) =>
-    memoriesOf(memories.list({ workspaceId, scope, metadata: {}, before: null, limit })))
+  question: { _tag: "List", ...wanted },
+  program: Effect.flatMap(Memories, (memories) => memoriesOf(memories.list({ workspaceId, ...wanted, before: null })))
 })
 
-export const search = (workspaceId: WorkspaceId, scope: ScopeFilter, query: string): Request => ({
+/** For this word among others. */
+export const search = (workspaceId: WorkspaceId, wanted: Wanted, word: string, others: string): Request => ({
   workspaceId,
-  question: { _tag: "Search", scope },
+  question: { _tag: "Search", word, ...wanted },
   program: Effect.flatMap(Memories, (memories) =>
-    memoriesOf(Effect.map(memories.search({ workspaceId, scope, metadata: {}, query, limit: 5 }), ({ hits }) =>
+    memoriesOf(Effect.map(memories.search({ workspaceId, ...wanted, query: `${word} ${others}` }), ({ hits }) =>
       hits.map(({ memory }) => memory))))
+})
+
+export const events = (workspaceId: WorkspaceId, scope: ScopeFilter, limit: number): Request => ({
+  workspaceId,
+  question: { _tag: "Events", scope, limit },
+  program: Effect.flatMap(Events, (events) =>
+    Effect.map(events.list({ workspaceId, status: null, type: null, scope, before: null, limit }), (found): Answer =>
+      ({ _tag: "Events", events: found })))
 })
 
 export const balances = (workspaceId: WorkspaceId): Request => ({

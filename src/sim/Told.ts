@@ -2,6 +2,7 @@
  * What clients asked and what they were told, as plain data: the only history that anybody outside can hold against the
  * service. Every question ends in exactly one of these, also one that nobody answered.
  */
+import type { AddCommand, DeleteCommand, UpdateCommand } from "../domain/Command.ts"
 import type { MemoryId, OperationId, Sha256Hex, WorkspaceId } from "../domain/Ids.ts"
 import type { Balances } from "../domain/Ledger.ts"
 import type { Memory } from "../domain/Memory.ts"
@@ -20,19 +21,24 @@ export interface Told {
   readonly answer: Answer
 }
 
-/** Hashes are those of the domain, to be held against rows of keys. `meaning` is what the client itself calls what it wants. */
+/**
+ * Hashes are those of the domain, to be held against rows of keys. `meaning` is what the client itself calls what it
+ * wants, `command` what it wants to come of it.
+ */
 export type Question =
   | {
     readonly _tag: "Infer" | "Add"
     readonly keyHash: Sha256Hex | null
     readonly commandHash: Sha256Hex
     readonly meaning?: string
+    readonly command?: AddCommand
   }
   | {
     readonly _tag: "Update" | "Delete"
     readonly keyHash: Sha256Hex | null
     readonly commandHash: Sha256Hex
     readonly meaning?: string
+    readonly command?: UpdateCommand | DeleteCommand
     readonly memoryId: MemoryId
     readonly expectedVersion: number | null
   }
@@ -42,13 +48,24 @@ export type Question =
     readonly commandHash: Sha256Hex
     readonly operationId: OperationId
   }
-  /** `Event` is a look and a long-poll. */
-  | { readonly _tag: "Cancel" | "Purge" | "Event"; readonly operationId: OperationId }
+  | { readonly _tag: "Cancel" | "Purge"; readonly operationId: OperationId }
+  /** A look, or a long-poll of so many seconds. */
+  | { readonly _tag: "Event"; readonly operationId: OperationId; readonly seconds: number }
   | { readonly _tag: "Memory"; readonly memoryId: MemoryId }
-  /** The first page, whatever the metadata. */
-  | { readonly _tag: "List"; readonly scope: ScopeFilter; readonly limit: number }
-  | { readonly _tag: "Search"; readonly scope: ScopeFilter }
+  /** The first page. */
+  | ({ readonly _tag: "List" } & Wanted)
+  /** `word` is in every memory that is to be found. */
+  | ({ readonly _tag: "Search"; readonly word: string } & Wanted)
+  /** The first page of what has happened. */
+  | { readonly _tag: "Events"; readonly scope: ScopeFilter; readonly limit: number }
   | { readonly _tag: "Usage" }
+
+/** Which memories, and how many at most. */
+export interface Wanted {
+  readonly scope: ScopeFilter
+  readonly metadata: Memory["metadata"]
+  readonly limit: number
+}
 
 export type Refused = IdempotencyConflict | InsufficientCredit | NotFound | VersionConflict | WrongState | InputGone
 
@@ -58,6 +75,7 @@ export type Answer =
   /** Of a write that is finished when it is accepted. */
   | { readonly _tag: "Completed"; readonly completed: Completed }
   | { readonly _tag: "Event"; readonly event: Event }
+  | { readonly _tag: "Events"; readonly events: ReadonlyArray<Event> }
   | { readonly _tag: "Memories"; readonly memories: ReadonlyArray<Memory> }
   | { readonly _tag: "Balances"; readonly balances: Balances }
   | { readonly _tag: "Refused"; readonly refusal: Refused }

@@ -11,7 +11,7 @@ export const canary = "zq7canary"
 
 /** What somebody does with an operation that was accepted, or beside it. */
 export type Step =
-  | "look" | "wait" | "read" | "list" | "search" | "usage" | "edit" | "delete" | "cancel" | "retry" | "purge" | "add"
+  | "look" | "wait" | "read" | "list" | "search" | "events" | "usage" | "edit" | "delete" | "cancel" | "retry" | "purge" | "add"
 
 /** One client: an inferred add, and what follows it. */
 export interface Errand {
@@ -36,14 +36,19 @@ export const keyOf = (name: string): IdempotencyKey => IdempotencyKey.make(`${ca
 export const errands = (key: Key, shape: Shape): ReadonlyArray<Errand> => {
   // Some runs are crowded at the beginning, and some are busy until they heal.
   const spreadMs = shape.chaosMs * key.of("spread").logUniform(0.03, 0.9)
-  return Array.from({ length: shape.operations }, (_, number) => errand(key.of("errand").of(number), shape, number, spreadMs))
+  return Array.from({ length: shape.operations }, (_, number) => errand(key.of("errand"), shape, number, spreadMs))
 }
 
 /** Several who begin at once share a group commit. */
 const crowds = 4
 
-const errand = (key: Key, { lanes, workspaces }: Shape, number: number, spreadMs: number): Errand => {
-  const at = (name: string) => key.of(name)
+const errand = (keys: Key, { lanes, workspaces }: Shape, number: number, spreadMs: number): Errand => {
+  const at = (name: string) => keys.of(number).of(name)
+  const workspaceFor = (who: number) => workspaceOf(keys.of(who).of("workspace").below(workspaces))
+  const startFor = (who: number) => spreadMs * startOf(keys.of(who))
+  // Now and then two clients of two workspaces use the same key at the same time.
+  const isTwin = number % 2 === 1 && at("twin").chance(0.3) && workspaceFor(number) !== workspaceFor(number - 1)
+  const named = isTwin ? number - 1 : number
   const user = { user_id: `user-${at("lane").below(lanes)}` }
   const scope: Scope = at("agent").chance(0.2) ? { ...user, agent_id: "agent-1" } : user
   const messages = messagesOf(at("messages"), number)
@@ -51,26 +56,32 @@ const errand = (key: Key, { lanes, workspaces }: Shape, number: number, spreadMs
     ...scope,
     messages,
     metadata: { from: canary, with: { parts: [number, "more"], of: "it" } },
-    event_date: null,
+    event_date: at("date").chance(0.3) ? `2025-01-0${at("day").between(1, 9)}` : null,
     instructions: `${canary} errand #${number}`
   }
   const add = (changed: AddBody = {}) => hashed(normaliseAdd({ ...body, ...changed }))
-  const start = at("crowd").chance(0.3) ? Math.round(at("start").unit() * crowds) / crowds : at("start").unit()
   return {
     number,
-    workspaceId: workspaceOf(at("workspace").below(workspaces)),
+    workspaceId: workspaceFor(number),
     scope,
-    key: keyOf(`errand-${number}`),
+    key: keyOf(`errand-${named}`),
     add: add(),
     again: add(inOtherWords(body)),
     mistake: add(mistakeIn(at("mistake"), body, number)),
-    startMs: spreadMs * start,
+    startMs: startFor(named),
     steps: stepsOf(at("steps"))
   }
 }
 
+/** When a client begins, as a part of the time in which all of them do. */
+const startOf = (key: Key): number => {
+  const start = key.of("start").unit()
+  return key.of("crowd").chance(0.3) ? Math.round(start * crowds) / crowds : start
+}
+
 /** The same in JSON of another form: names the other way round, and nothing said that goes without saying. */
-const inOtherWords = ({ event_date: _, messages = [], ...rest }: AddBody): AddBody => {
+const inOtherWords = ({ event_date, messages = [], ...others }: AddBody): AddBody => {
+  const rest = event_date == null ? others : { ...others, event_date: `${event_date}T01:00:00.0+01:00` }
   const [first] = messages
   const said = messages.length === 1 && first!.role === "user" ? { content: first!.content } : { messages }
   return backwards({ ...rest, ...said }) as AddBody
@@ -119,10 +130,12 @@ const stepsOf = (key: Key): ReadonlyArray<Step> => {
   const at = (name: string) => key.of(name)
   if (at("leaves").chance(0.25)) return []
   const steps: Array<Step> = []
+  if (at("hurries").chance(0.06)) steps.push("retry")
   if (at("cancels").chance(0.06)) steps.push("cancel")
   steps.push(at("waits").chance(0.5) ? "wait" : "look")
   if (at("retries").chance(0.4)) steps.push("retry")
   for (let other = at("others").below(3); other > 0; other--) steps.push(at("other").of(other).choose(others)!)
+  if (at("looks back").chance(0.15)) steps.push("events")
   if (at("purges").chance(0.05)) steps.push("purge")
   return steps
 }

@@ -6,9 +6,11 @@ import { candour, endBreaches, farewell, innocence, remembered } from "./oracles
 import { History } from "./oraclesHistory.ts"
 import { other } from "./oraclesRows.ts"
 import { ended, story } from "./oraclesStory.ts"
+import { planBreaches } from "./oraclesPlanBreaches.ts"
+import { readBreaches } from "./oraclesReadBreaches.ts"
 import { toldBreaches, truth } from "./oraclesToldBreaches.ts"
 
-const breaches = [...commitBreaches, ...toldBreaches, ...endBreaches]
+const breaches = [...commitBreaches, ...planBreaches, ...toldBreaches, ...readBreaches, ...endBreaches]
 
 describe("a history that holds", () => {
   it("breaks no promise, at any commit or in the whole", () => {

@@ -1,22 +1,13 @@
 /** Commits that break a promise in the smallest way there is, and the promise that has to notice. */
 import { MemoryId, Timestamp } from "../../src/domain/Ids.ts"
-import { accepted, api, claimed, done, one, planned, two } from "./oraclesStory.ts"
+import { accepted, api, claimed, done, key, one, planned, settled, two } from "./oraclesStory.ts"
 import { History } from "./oraclesHistory.ts"
 import { acme, add, hashOf, operationId, other } from "./oraclesRows.ts"
 import type { Tx } from "./oraclesTx.ts"
 
 const at = Timestamp.make
 const derived = MemoryId.make("018f0000-0000-8000-9000-000000000001")
-const nothing = { messages: [], metadata: {}, eventDate: null, instructions: null }
 const projection = (id: MemoryId, version: number) => ({ workspaceId: acme, id, version, attempts: 0, dueAt: 0 })
-const key = (n: number) => `${acme}/${operationId(n)}`
-
-/** An operation that succeeds, and something with it. */
-const settled = (tamper: (tx: Tx) => void, history = planned()) =>
-  history.run(one, (tx) => {
-    tx.settle(1)
-    tamper(tx)
-  })
 
 /** Two of one lane, the first of them claimed. */
 const lane = () => new History().run(api, (tx) => [1, 2].forEach((n) => tx.accept(n))).run(one, (tx) => tx.claim(1))
@@ -25,17 +16,6 @@ const lane = () => new History().run(api, (tx) => [1, 2].forEach((n) => tx.accep
 const memory = (happens: (tx: Tx, id: ReturnType<History["memoryOf"]>) => void) => {
   const history = done()
   return history.run(one, (tx) => happens(tx, history.memoryOf(1)))
-}
-
-/** One operation of one plan step about the memory of another. */
-const about = (change: "update" | "delete") => {
-  const history = done()
-  const id = history.memoryOf(1)
-  const facts = [{ change, text: "new", target: 0 }] as const
-  return {
-    id,
-    history: history.run(api, (tx) => tx.accept(2)).run(one, (tx) => tx.claim(2)).run(one, (tx) => tx.freeze(2, facts, [id]))
-  }
 }
 
 /** Four claims of one process pass by an operation of another workspace that is before theirs. */
@@ -162,67 +142,6 @@ export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: ()
     tx.fail(1, "provider_rate_limited")
     tx.bend(1, { windowStartedAt: at(0), startedAt: at(0), nextAttemptAt: at(tx.now + 3_000_000) })
   })],
-  // Plans and records.
-  ["plan-is-set-once", () => planned().run(one, (tx) => tx.freeze(1, [add("another")]))],
-  ["plan-is-set-once", () => planned().run(api, (tx) => tx.cancel(1)).run(api, (tx) => tx.purge(1))
-    .run(api, (tx) => tx.retry(1)).run(one, (tx) => tx.claim(1)).run(one, (tx) => tx.freeze(1))],
-  ["nothing-before-its-plan", () => claimed().run(one, (tx) => {
-    tx.freeze(1)
-    tx.settle(1)
-  })],
-  ["nothing-before-its-plan", () => settled((tx) => tx.bend(1, { evidence: { ...tx.operation(1).evidence, planDigest: hashOf(7) } }))],
-  ["nothing-before-its-plan", () => settled((tx) => tx.bend(1, { evidence: { ...tx.operation(1).evidence, stored: 2 } }))],
-  ["records-equal-the-plan", () => settled((tx) => {
-    const { id } = tx.operation(1).results[0]!
-    tx.edit("memories", `${acme}/${id}`, { text: "another" })
-    tx.edit("history", `${acme}/${id}/1`, { text: "another" })
-  })],
-  ["records-equal-the-plan", () => {
-    const { history, id } = about("update")
-    return history.run(one, (tx) => {
-      tx.settle(2)
-      for (const table of ["memories", "history", "projections"] as const) tx.forget(table)
-      tx.bend(2, { results: [{ id, change: "none", version: null, reason: "target_changed" }], outcome: "no_memory" })
-    })
-  }],
-  ["records-equal-the-plan", () => {
-    const { history, id } = about("delete")
-    return history.run(one, (tx) => {
-      tx.settle(2)
-      for (const table of ["memories", "history", "projections"] as const) tx.forget(table)
-      tx.bend(2, { results: [{ id, change: "none", version: null, reason: "target_gone" }], outcome: "no_memory" })
-    })
-  }],
-  ["kept-while-needed", () => claimed().run(api, (tx) => tx.drop("inputs", key(1)))],
-  ["kept-while-needed", () => claimed().run(api, (tx) => {
-    tx.cancel(1)
-    tx.purge(1)
-  })],
-  ["own-scope-only", () => settled((tx) => {
-    tx.edit("memories", `${acme}/${tx.operation(1).results[0]!.id}`, { scope: { user_id: "ada", agent_id: "other" } })
-  })],
-  ["kept-while-needed", () => planned().run(api, (tx) => tx.drop("plans", key(1)))],
-  ["kept-while-needed", () => claimed().run(api, (tx) => tx.drop("inputs", key(1))).run(api, (tx) => tx.accept(1))],
-  // What commits together.
-  ["accept-is-one-commit", () => new History().run(api, (tx) => {
-    tx.accept(1)
-    tx.forget("inputs")
-  })],
-  ["accept-is-one-commit", () => new History().run(api, (tx) => {
-    tx.accept(1)
-    tx.forget("keys")
-  })],
-  ["accept-is-one-commit", () => new History().run(api, (tx) => {
-    tx.accept(1)
-    tx.forget("transfers")
-  })],
-  ["accept-is-one-commit", () => done().run(api, (tx) => tx.put("inputs", { workspaceId: acme, id: operationId(1), input: nothing }))],
-  ["end-is-one-commit", () => settled((tx) => tx.forget("outbox"))],
-  ["end-is-one-commit", () => settled((tx) => tx.forget("transfers"))],
-  ["end-is-one-commit", () => settled((tx) => tx.forget("history"))],
-  ["end-is-one-commit", () => claimed().run(api, (tx) => tx.refund(1))],
-  ["accepted-is-kept", () => done().run(api, (tx) => tx.drop("operations", key(1)))],
-  ["accepted-is-kept", () => done().run(api, (tx) => tx.drop("keys", `${acme}/${hashOf(1)}`))],
   // Lanes and the fair queue.
   ["lane-order", () => new History().run(api, (tx) => tx.accept(2)).run(api, (tx) => {
     tx.accept(1)

@@ -1,5 +1,6 @@
 /** What is stuck, left over or overheard, and questions that should not be asked; and the promise that has to notice. */
 import { Duration } from "effect"
+import type { ExtractionRequest } from "../../src/services/Provider.ts"
 import { History } from "./oraclesHistory.ts"
 import { acme, add, operationId, settings } from "./oraclesRows.ts"
 import { accepted, api, claimed, done, one, planned, two } from "./oraclesStory.ts"
@@ -25,6 +26,20 @@ const asks = (history: History, by: string, n = 1): History => {
 
 const hears = (history: History, by: string, facts?: number): History => {
   history.oracles.extracted(history.ref(1), by, facts)
+  return history
+}
+
+/** What the first operation is about, and what else the model is asked. */
+const asksFor = (change: Partial<ExtractionRequest>): History => {
+  const history = claimed()
+  const { eventDate, instructions, messages } = history.tables.inputs.get(`${acme}/${operationId(1)}`)!.input
+  history.oracles.extracting(history.ref(1), one, { messages, instructions, eventDate, related: [], ...change })
+  return history
+}
+
+/** The clock of the first worker runs wrong. */
+const astray = (history: History): History => {
+  history.oracles.struck({ kind: "clock_drift", actor: one, label: "tick", index: 0 })
   return history
 }
 
@@ -86,7 +101,12 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   }],
   ["not-asked-when-lost", () => asks(claimed().run(one, (tx) => tx.renew(1)).wait(3_300), one)],
   ["not-asked-when-lost", () => asks(claimed().run(one, (tx) => tx.renew(1)).wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)],
-  ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(3_300), one)],
+  ["attempts-are-bounded", () => hears(asks(claimed(), one).wait(1.5 * Duration.toMillis(settings.attemptBound)), one)],
+  ["asked-as-said", () => asksFor({ messages: [{ role: "user", content: "something else" }] })],
+  ["asked-as-said", () => asksFor({ eventDate: "2025-01-01T00:00:00.000Z" })],
+  ["asked-as-said", () => asksFor({ instructions: "something else" })],
+  ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(2_250), one)],
+  ["not-waited-for-when-lost", () => hears(asks(astray(claimed()), one).wait(3_300), one)],
   ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(2_100).run(two, (tx) => tx.claim(1)).wait(1_300), one)]
 ]
 
@@ -118,6 +138,10 @@ export const innocence = (): History => {
   // A claim that takes longer than its lease is begun, and stopped a little later.
   history.run(two, (tx) => tx.accept(3, { user: "cy" })).run(one, (tx) => tx.claim(3)).wait(9_000)
   asks(history, one, 3).wait(100).oracles.extracted(history.ref(3), one)
+  // Its clock runs slow, and it thinks that it has still time.
+  history.run(two, (tx) => tx.accept(4, { user: "di" })).run(two, (tx) => tx.claim(4))
+  asks(history, two, 4).oracles.struck({ kind: "clock_drift", actor: "worker-2#7", label: "tick", index: 0 })
+  history.wait(2_800).oracles.extracted(history.ref(4), two)
   history.oracles.overheard("worker-1#1", `An attempt of ${operationId(1)} ended`)
   return history
 }

@@ -1,7 +1,8 @@
 /** A history in which everything happens that may, and the beginnings that others go on from. */
 import { History } from "./oraclesHistory.ts"
-import { add, other } from "./oraclesRows.ts"
+import { acme, add, operationId, other } from "./oraclesRows.ts"
 import { change, tell } from "./oraclesTelling.ts"
+import type { Tx } from "./oraclesTx.ts"
 
 export const [api, one, two] = ["api-1#1", "worker-1#1", "worker-2#1"] as const
 
@@ -19,6 +20,16 @@ export const done = (history = new History(), n = 1): History => {
 export const accepted = () => new History().run(api, (tx) => tx.accept(1))
 export const claimed = () => accepted().run(one, (tx) => tx.claim(1))
 export const planned = () => claimed().run(one, (tx) => tx.freeze(1))
+
+/** The name of its row. */
+export const key = (n: number) => `${acme}/${operationId(n)}`
+
+/** An operation that succeeds, and something with it. */
+export const settled = (tamper: (tx: Tx) => void, history = planned()) =>
+  history.run(one, (tx) => {
+    tx.settle(1)
+    tamper(tx)
+  })
 
 /** Everything that may happen to operations and memories, all of it true. */
 export const story = (): History => {

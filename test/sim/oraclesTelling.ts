@@ -3,7 +3,7 @@ import { OperationId, type MemoryId } from "../../src/domain/Ids.ts"
 import type { Balances } from "../../src/domain/Ledger.ts"
 import type { Completed, Receipt } from "../../src/services/Commands.ts"
 import type { Event } from "../../src/services/Events.ts"
-import type { Answer, Question, Refused, Told } from "../../src/sim/Told.ts"
+import type { Answer, Question, Refused, Told, Wanted } from "../../src/sim/Told.ts"
 import { type History } from "./oraclesHistory.ts"
 import { acme, hashOf, operationId } from "./oraclesRows.ts"
 
@@ -21,6 +21,9 @@ export const receipt = (history: History, n: number, change: Partial<Receipt> = 
   return { _tag: "Receipt", receipt: { eventId: id, status: state, replayed: false, createdAt, reserved: 2n, ...change } }
 }
 
+const isProjected = (history: History, id: OperationId): boolean =>
+  ![...history.tables.projections.values()].some(({ operationId }) => operationId === id)
+
 export const eventOf = (history: History, n: number): Event => {
   const row = history.operation(n)
   const authorizations = [...history.tables.authorizations.values()].filter(({ operationId }) => operationId === row.id)
@@ -36,7 +39,7 @@ export const eventOf = (history: History, n: number): Event => {
       ...result,
       memory: history.tables.memories.get(`${acme}/${result.id}`)?.text ?? null
     })),
-    projection: "none",
+    projection: !row.results.some(({ change }) => change !== "none") ? "none" : isProjected(history, row.id) ? "ready" : "pending",
     usage: {
       reserved: sum(({ reserved }) => reserved),
       charged: sum(({ charged }) => charged),
@@ -57,7 +60,8 @@ export const completed = (history: History, n: number, change: Partial<Completed
   completed: { event: eventOf(history, n), replayed: false, ...change }
 })
 
-export const about = (tag: "Cancel" | "Purge" | "Event", n: number): Question => ({ _tag: tag, operationId: operationId(n) })
+export const about = (tag: "Cancel" | "Purge" | "Event", n: number): Question => 
+  tag === "Event" ? { _tag: tag, operationId: operationId(n), seconds: 0 } : { _tag: tag, operationId: operationId(n) }
 
 export const retry = (n: number): Question => ({
   _tag: "Retry",
@@ -73,6 +77,9 @@ export const change = (tag: "Update" | "Delete", memoryId: MemoryId, expectedVer
   memoryId,
   expectedVersion
 })
+
+/** What a list or a search is to show. */
+export const wanted = (change: Partial<Wanted> = {}): Wanted => ({ scope: {}, metadata: {}, limit: 10, ...change })
 
 export const memories = (history: History, ...ids: ReadonlyArray<MemoryId>): Answer => ({
   _tag: "Memories",

@@ -1,11 +1,12 @@
 /** Answers that no history can give, and the promise that has to notice. */
+import type { AddCommand, UpdateCommand } from "../../src/domain/Command.ts"
 import { IdempotencyConflict, InputGone, InsufficientCredit, NotFound, VersionConflict, WrongState } from "../../src/domain/Refusal.ts"
 import { History } from "./oraclesHistory.ts"
 import { hashOf, operationId } from "./oraclesRows.ts"
 import { accepted, api, claimed, done, one, planned } from "./oraclesStory.ts"
 import * as Telling from "./oraclesTelling.ts"
 
-const { about, change, event, infer, memories, receipt, refused, retry, tell } = Telling
+const { about, change, event, infer, memories, receipt, refused, retry, tell, wanted } = Telling
 
 /** An operation that has just been accepted, told as this; the question came before it. */
 const told = (answer: (history: History) => ReturnType<typeof receipt>, question = infer): History => {
@@ -17,6 +18,26 @@ const told = (answer: (history: History) => ReturnType<typeof receipt>, question
 const meant = (history: History, meaning: string) => ({ ...infer(history, 1), meaning })
 const meaning = (text: string) => (history: History) => meant(history, text)
 const conflict = () => refused(new IdempotencyConflict({ operationId: operationId(1) }))
+
+/** What the first operation was asked, and something else. */
+const said = (change: Partial<AddCommand>): AddCommand => ({
+  kind: "memory.infer",
+  scope: { user_id: "ada" },
+  messages: [{ role: "user", content: "canary 1" }],
+  metadata: {},
+  eventDate: null,
+  instructions: null,
+  ...change
+})
+
+/** The first memory, edited by operation 20 while this was asked for. */
+const edited = (asked: Partial<UpdateCommand>): History => {
+  const history = done()
+  const memoryId = history.memoryOf(1)
+  history.run(api, (tx) => tx.change(20, memoryId, "edited"))
+  const command = { kind: "memory.update", memoryId, text: "edited", metadata: null, expectedVersion: null, ...asked }
+  return tell(history, { ...change("Update", memoryId), command } as never, Telling.completed(history, 20), { askedAt: history.now - 5 })
+}
 
 /** The first memory, deleted by operation 20. */
 const deleted = () => {
@@ -155,46 +176,55 @@ export const toldBreaches: ReadonlyArray<readonly [breaks: string, history: () =
     const history = failed()
     return tell(history, about("Purge", 1), event(history, 1))
   }],
-  ["shown-is-current", () => {
+  ["told-the-money", () => {
+    const history = claimed()
+    return tell(history, about("Event", 1), event(history, 1, { usage: { reserved: 2n, charged: 0n, refunded: 2n } }))
+  }],
+  ["told-the-money", () => {
+    const history = claimed()
+    return tell(history, about("Event", 1), event(history, 1, { acceptReserved: 4n }))
+  }],
+  ["told-the-money", () => tell(claimed(), retry(1), receipt(claimed(), 1, { already: true, reserved: 0n }))],
+  ["told-what-was", () => {
     const history = done()
-    const shown = memories(history, history.memoryOf(1))
-    history.run(api, (tx) => tx.change(20, history.memoryOf(1), null)).wait(10)
-    return tell(history, { _tag: "Search", scope: {} }, shown)
+    const { evidence } = history.operation(1)
+    return tell(history, about("Event", 1), event(history, 1, { evidence: { ...evidence, stored: 2 } }))
   }],
-  ["shown-is-current", () => {
+  ["told-what-was", () => tell(done(), about("Event", 1), event(done(), 1, { scope: { user_id: "ben" } }))],
+  ["told-what-is-kept", () => tell(claimed(), about("Event", 1), event(claimed(), 1, { inputRetained: false }))],
+  ["told-what-is-kept", () => tell(done(), about("Event", 1), event(done(), 1, { inputRetained: true }))],
+  ["told-the-projection", () => tell(done().wait(10), about("Event", 1), event(done(), 1, { projection: "pending" }))],
+  ["told-the-projection", () => tell(done(), about("Event", 1), event(done(), 1, { projection: "none" }))],
+  ["told-the-projection", () => {
+    const history = planned().run(one, (tx) => tx.settle(1)).wait(10)
+    return tell(history, about("Event", 1), event(history, 1, { projection: "ready" }))
+  }],
+  ["waits-end", () => {
+    const history = done(new History().wait(30_000)).wait(10_000)
+    return tell(history, { ...about("Event", 1), seconds: 30 } as never, event(history, 1), { askedAt: 0 })
+  }],
+  ["made-as-asked", () => {
+    const history = accepted()
+    return tell(history, { ...infer(history, 1), command: said({ eventDate: "2025-01-01" }) } as never, receipt(history, 1), { askedAt: 0 })
+  }],
+  ["made-as-asked", () => {
+    const history = accepted()
+    return tell(history, { ...infer(history, 1), command: said({ scope: { user_id: "eve" } }) } as never, receipt(history, 1), { askedAt: 0 })
+  }],
+  ["made-as-asked", () => edited({ text: "another" })],
+  ["made-as-asked", () => edited({ text: null })],
+  ["made-as-asked", () => edited({ metadata: { of: "it" } })],
+  ["made-as-asked", () => {
+    const history = deleted()
+    const question = { ...change("Delete", history.memoryOf(1)), command: { kind: "memory.delete", memoryId: history.memoryOf(1), expectedVersion: null } }
+    history.run(api, (tx) => tx.change(21, history.memoryOf(1), "back"))
+    return tell(history, question as never, Telling.completed(history, 21), { askedAt: history.now - 5 })
+  }],
+  ["made-as-asked", () => {
     const history = done()
-    const shown = memories(history, history.memoryOf(1))
-    history.run(api, (tx) => tx.change(20, history.memoryOf(1), "edited")).wait(10)
-    return tell(history, { _tag: "Memory", memoryId: history.memoryOf(1) }, shown)
+    const question = { _tag: "Add", keyHash: null, commandHash: hashOf(50), command: said({ kind: "memory.add" }) } as const
+    return tell(history, question, Telling.completed(history, 1), { askedAt: 0 })
   }],
-  ["shown-is-current", () => {
-    const history = done()
-    const before = event(history, 1)
-    history.run(api, (tx) => tx.change(20, history.memoryOf(1), null)).wait(10)
-    return tell(history, about("Event", 1), before)
-  }],
-  ["lists-are-complete", () => tell(done(), { _tag: "List", scope: {}, limit: 10 }, memories(done()))],
-  ["lists-are-complete", () => {
-    const history = done(done(), 2)
-    const shown = memories(history, ...[1, 2].map((n) => history.memoryOf(n)).toSorted())
-    return tell(history, { _tag: "List", scope: {}, limit: 10 }, shown)
-  }],
-  ["refused-for-a-reason", () => {
-    const history = done()
-    const question = { _tag: "Memory", memoryId: history.memoryOf(1) } as const
-    return tell(history, question, refused(new NotFound({ what: "memory" })))
-  }],
-  ["refused-for-a-reason", () => {
-    const history = done()
-    return tell(history, change("Update", history.memoryOf(1), 1), refused(new VersionConflict({ current: 1 })))
-  }],
-  ["refused-for-a-reason", () => {
-    const history = done()
-    return tell(history, change("Update", history.memoryOf(1), 1), refused(new VersionConflict({ current: 3 })))
-  }],
-  ["refused-for-a-reason", () => tell(planned(), about("Cancel", 1), refused(new WrongState({ state: "succeeded" })))],
-  ["refused-for-a-reason", () => tell(failed(), retry(1), refused(new InputGone()))],
-  ["balances-were-those", () => tell(accepted().wait(10), { _tag: "Usage" }, Telling.balances(new History()))],
   ["acknowledged-is-done", () => {
     const history = told((history) => receipt(history, 1))
     history.oracles.atEnd(history.tables)
@@ -213,7 +243,7 @@ export const truth = (): History => {
   const history = new History().run(api, (tx) => tx.accept(1))
   const asked = { askedAt: history.now - 5 }
   tell(history, infer(history, 1), { _tag: "Unknown" }, asked)
-  tell(history, meant(history, "one"), receipt(history, 1), asked)
+  tell(history, { ...meant(history, "one"), command: said({}) } as never, receipt(history, 1), asked)
   tell(history, meant(history, "one"), receipt(history, 1, { replayed: true }))
   tell(history, { ...meant(history, "another"), commandHash: hashOf(9) } as never, conflict())
   tell(history, about("Purge", 1), refused(new WrongState({ state: "pending" })))
@@ -226,11 +256,14 @@ export const truth = (): History => {
   tell(history, about("Event", 1), running, asked)
   tell(history, about("Event", 1), event(history, 1))
   tell(history, about("Cancel", 1), refused(new WrongState({ state: "succeeded" })))
-  tell(history, { _tag: "List", scope: { user_id: "ada" }, limit: 10 }, memories(history, id))
-  tell(history, { _tag: "List", scope: { user_id: "ben" }, limit: 10 }, memories(history))
+  tell(history, { _tag: "List", ...wanted({ scope: { user_id: "ada" } }) }, memories(history, id))
+  tell(history, { _tag: "List", ...wanted({ scope: { user_id: "ben" } }) }, memories(history))
   tell(history, change("Update", id, 3), refused(new VersionConflict({ current: 1 })))
   history.run(api, (tx) => tx.change(20, id, "edited"))
   tell(history, change("Update", id, 1), Telling.completed(history, 20), { askedAt: history.now - 5 })
+  tell(history, { _tag: "Search", word: "edited", ...wanted() }, memories(history, id))
+  tell(history, { _tag: "Search", word: "fact", ...wanted() }, memories(history))
+  tell(history, { _tag: "Events", scope: {}, limit: 1 }, { _tag: "Events", events: [Telling.eventOf(history, 20)] })
   history.run(api, (tx) => tx.change(21, id, null))
   tell(history, change("Delete", id), Telling.completed(history, 21), { askedAt: history.now - 5 })
   tell(history, change("Delete", id), Telling.completed(history, 21, { already: true }))
@@ -246,7 +279,7 @@ export const truth = (): History => {
   tell(history, about("Purge", 2), event(history, 2))
   tell(history, retry(2), refused(new InputGone()))
   tell(history, { _tag: "Usage" }, Telling.balances(history))
-  tell(history, { _tag: "Event", operationId: Telling.nobody }, refused(new NotFound({ what: "event" })))
+  tell(history, { _tag: "Event", operationId: Telling.nobody, seconds: 0 }, refused(new NotFound({ what: "event" })))
   history.run(api, (tx) => tx.spend())
   tell(history, { _tag: "Infer", keyHash: hashOf(3), commandHash: hashOf(9) }, short(0n))
   history.run(api, (tx) => tx.grant(10n)).run(api, (tx) => tx.accept(3)).run(api, (tx) => tx.cancel(3))

@@ -5,10 +5,12 @@
 import { Duration } from "effect"
 import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import { type OperationRef, refKey } from "../../domain/Ids.ts"
+import { isTerminal } from "../../domain/Operation.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
 import type { FaultKind } from "../Faults.ts"
+import type { Hearing } from "./Hearing.ts"
 import { fine, type Named } from "./Oracle.ts"
-import type { OperationTrack } from "./OperationTrack.ts"
+import { did, type OperationTrack } from "./OperationTrack.ts"
 import type { Fates } from "./ProcessOracles.ts"
 import type { Tracks } from "./Tracks.ts"
 
@@ -21,6 +23,13 @@ export const leavesNothing: Named = {
 const echoMs = 15_000
 /** For how many leases at most these last. Whatever else goes wrong is over at once. */
 const lastingLeases: Readonly<Partial<Record<FaultKind, number>>> = { pause: 4, database_down: 2, clock_drift: 8 }
+
+/** Hints come late, twice or never: nothing else of the service is in anybody's way. */
+const hints: ReadonlySet<FaultKind> = new Set<FaultKind>([
+  "delivery_dropped", "delivery_duplicated", "delivery_delayed", "delivery_reordered", "deliveries_lost", "listener_disconnected"
+])
+/** What an answer may take that waits for nothing. */
+const promptMs = 1_000
 
 export class Calm {
   readonly leasesAreKept: Invariant<OperationTrack> = {
@@ -51,7 +60,33 @@ export class Calm {
       return open === 0 ? fine : [`${commit.by} gave it back, and still asks the model about it`]
     }
   }
+  readonly keptForItsTime: Invariant<OperationTrack> = {
+    name: "kept-for-its-time",
+    promise: "The input of a failed operation is kept for as long as the operator says, unless a caller has it removed.",
+    check: ({ before, commit, did: done, operation }) => {
+      if ((done & did.tookInput) === 0 || before?.state !== "failed" || operation?.state !== "failed") return fine
+      // Callers come by way of an API process.
+      if (this.retentionChanges || !commit.by.startsWith("worker")) return fine
+      const early = operation.completedAt! + this.retentionMs - commit.at
+      return early <= 0 ? fine : [`${commit.by} removed it ${early} ms before its time`]
+    }
+  }
+  readonly waitsEnd: Invariant<Hearing> = {
+    name: "waits-end",
+    promise: "Whoever waits for the end of an operation hears of it when it has ended, at the next poll at the latest.",
+    check: ({ told, track }) => {
+      const { answer, answeredAt, askedAt, question } = told
+      if (track === null || question._tag !== "Event" || question.seconds === 0 || answer._tag !== "Event") return fine
+      const { operation, versions } = track
+      if (!isTerminal(answer.event.status) || operation === null || !isTerminal(operation.state)) return fine
+      const waited = answeredAt - Math.max(askedAt, versions.changedAt!)
+      if (waited <= this.pollMs + promptMs || this.now() - this.hinderedUntil < waited) return fine
+      return [`it had ended ${waited} ms before`]
+    }
+  }
   private readonly leaseMs: number
+  private readonly pollMs: number
+  private readonly retentionMs: number
   /** How long giving back may take. */
   private readonly farewellMs: number
   private readonly fates: Fates
@@ -60,9 +95,14 @@ export class Calm {
   private readonly open = new Map<string, number>()
   /** Until when something may be in somebody's way. */
   private troubledUntil = -Infinity
+  /** The same, but for hints. */
+  private hinderedUntil = -Infinity
+  private retentionChanges = false
 
-  constructor({ drainTimeout, lease }: SettingsShape, fates: Fates, now: () => number) {
+  constructor({ drainTimeout, failedInputRetention, lease, pollInterval }: SettingsShape, fates: Fates, now: () => number) {
     this.leaseMs = Duration.toMillis(lease)
+    this.pollMs = Duration.toMillis(pollInterval)
+    this.retentionMs = Duration.toMillis(failedInputRetention)
     this.farewellMs = Math.max(1_000, Duration.toMillis(drainTimeout))
     this.fates = fates
     this.now = now
@@ -79,9 +119,11 @@ export class Calm {
 
   /** Something goes wrong, or has just ceased to. */
   trouble(kind?: FaultKind): void {
-    if (kind === "terminate") return
+    if (kind === "retention") this.retentionChanges = true
     const leases = kind === undefined ? 0 : lastingLeases[kind] ?? 0
-    this.troubledUntil = Math.max(this.troubledUntil, this.now() + echoMs + leases * this.leaseMs)
+    const until = this.now() + echoMs + leases * this.leaseMs
+    if (kind === undefined || !hints.has(kind)) this.hinderedUntil = Math.max(this.hinderedUntil, until)
+    if (kind !== "terminate") this.troubledUntil = Math.max(this.troubledUntil, until)
   }
 
   /** A process ended in good order, at this time of the database. */

@@ -1,4 +1,5 @@
 /** One operation with all that refers to it, as it is committed now, and what the commit in hand did to it. */
+import type { InferInput } from "../../domain/Command.ts"
 import type { OperationId, OperationRef, WorkspaceId } from "../../domain/Ids.ts"
 import type { Authorization, TransferRow } from "../../domain/Ledger.ts"
 import { isTerminal, type Operation, type OperationState } from "../../domain/Operation.ts"
@@ -8,6 +9,23 @@ import type { KeyRow } from "../../services/OperationStore.ts"
 import type { Commit } from "../Commit.ts"
 import type { LaneTrack } from "./LaneTrack.ts"
 import { Versions } from "./Versions.ts"
+
+/** What authorizations come to: what was ever reserved, and how that ended. */
+export interface Usage {
+  readonly reserved: bigint
+  readonly charged: bigint
+  readonly refunded: bigint
+}
+
+const usageOf = (authorizations: ReadonlyArray<Authorization>): Usage => {
+  let [reserved, charged, refunded] = [0n, 0n, 0n]
+  for (const row of authorizations) {
+    reserved += row.reserved
+    charged += row.charged
+    if (row.state !== "open") refunded += row.reserved - row.charged
+  }
+  return { reserved, charged, refunded }
+}
 
 /** What a commit may do to an operation beside changing its row. */
 export const did = {
@@ -67,11 +85,17 @@ export class OperationTrack implements OperationSlice {
   readonly claims: Array<Claim> = []
   /** Its rows but for renewals, by virtual time. */
   readonly versions = new Versions<Operation>()
+  /** The input that it came with, and from when to when that was kept. */
+  input: InferInput | null = null
+  readonly inputs = new Versions<boolean>()
   inputGoneAt: number | null = null
+  /** What its authorizations came to. */
+  readonly usages = new Versions<Usage>()
   /** When it was retried by hand, in virtual time. */
   readonly reopenings: Array<number> = []
   /** Versions of memories that it made and that wait to be projected. */
   waiting = 0
+  readonly waitings = new Versions<number>()
   /** What the clock of the fair queue showed when its row was last changed. */
   clock = 0
   /** What it adds to the hash of the abstract state. */
@@ -111,9 +135,12 @@ export class OperationTrack implements OperationSlice {
     return before !== null && operation !== null && before !== operation && this.did === 0 && isRenewal(before, operation)
   }
 
-  /** What the commit in hand did is known from now on. */
-  learn(): void {
+  /** What the commit in hand did is known from now on, in virtual time. */
+  learn(now: number): void {
     const { before, commit, operation } = this
+    if ((this.did & (did.gaveInput | did.tookInput)) !== 0) this.inputs.push(now, this.hasInput)
+    if ((this.did & (did.authorized | did.rewrote)) !== 0) this.usages.push(now, usageOf(this.authorizations))
+    if (this.waiting !== (this.waitings.last ?? 0)) this.waitings.push(now, this.waiting)
     if (this.claimed) {
       this.holder = commit.by
       this.claims.push({ epoch: operation!.epoch, by: commit.by, planned: this.hasPlan, until: 0, renewed: false })

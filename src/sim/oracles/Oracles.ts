@@ -5,6 +5,7 @@
 import type { OperationRef } from "../../domain/Ids.ts"
 import type { Violation } from "../../domain/Invariant.ts"
 import { checkSnapshot } from "../../domain/Invariants.ts"
+import type { ExtractionRequest } from "../../services/Provider.ts"
 import { defaultSettings, type SettingsShape } from "../../services/Settings.ts"
 import type { Commit, Committed } from "../Commit.ts"
 import type { Fault } from "../Faults.ts"
@@ -107,16 +108,22 @@ export class Oracles {
     const found: Array<Violation> = []
     const heard = hearing(told, this.tracks, this.book)
     const { client, workspaceId } = told
-    hold(toldOracles, heard, { workspaceId, id: operationOf(told) ?? keyOf(told) ?? client }, found)
+    hold([...toldOracles, this.calm.waitsEnd], heard, { workspaceId, id: operationOf(told) ?? keyOf(told) ?? client }, found)
     this.watch.told(heard)
     this.book.write(told)
     if (found.length > 0) this.add(found)
+    if (told.answer._tag !== "Events") return
+    // Each of them as if it had been asked for by itself.
+    for (const event of told.answer.events) {
+      this.told({ ...told, question: { _tag: "Event", operationId: event.id, seconds: 0 }, answer: { _tag: "Event", event } })
+    }
   }
 
   /** A fault struck: called before what it does. */
   struck(fault: Fault): void {
     this.watch.strike(fault)
     this.calm.trouble(fault.kind)
+    if (fault.kind === "clock_drift") this.askings.drifts(fault.actor)
   }
 
   /** A process incarnation ended, at this virtual time. */
@@ -143,9 +150,9 @@ export class Oracles {
   }
 
   /** A process asks the model about the input of this operation. */
-  extracting(ref: OperationRef, by: string): void {
+  extracting(ref: OperationRef, by: string, request?: ExtractionRequest): void {
     this.calm.asked(ref, by)
-    this.add(this.askings.ask(ref, by, this.moment))
+    this.add(this.askings.ask(ref, by, this.moment, request))
   }
 
   /** The model answered a process that still waited, with so many facts. */
@@ -260,7 +267,7 @@ export const catalogue: ReadonlyArray<Named> = (() => {
   return [
     ...ofCommits,
     ...named(askingOracles(defaultSettings)),
-    ...named(toldOracles),
+    ...named([...toldOracles, calm.waitsEnd]),
     ...named(endOracles),
     ...livenessNames,
     canaryPromise,

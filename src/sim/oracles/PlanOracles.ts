@@ -3,15 +3,17 @@ import canonicalize from "canonicalize"
 import type { Invariant } from "../../domain/Invariant.ts"
 import type { MemoryId, WorkspaceId } from "../../domain/Ids.ts"
 import type { Memory } from "../../domain/Memory.ts"
-import { planDigest, type ResultRef, type Step } from "../../domain/Plan.ts"
+import { type Plan, planDigest, type ResultRef, type Step } from "../../domain/Plan.ts"
 import { scopeKeys } from "../../domain/Scope.ts"
+import { alike, differences } from "./AskedOracles.ts"
+import type { MemoryTrack } from "./MemoryTrack.ts"
 import { fine } from "./Oracle.ts"
 import { did, isLive, type OperationTrack } from "./OperationTrack.ts"
 
 type OperationOracle = Invariant<OperationTrack>
 
-/** A memory as it is committed now; null when there is none. */
-export type MemoryNow = (workspaceId: WorkspaceId, id: MemoryId) => Memory | null
+/** A memory as it is committed now, and what the commit in hand did to it; null when there is none. */
+export type MemoryOf = (workspaceId: WorkspaceId, id: MemoryId) => MemoryTrack | null
 
 const planIsSetOnce: OperationOracle = {
   name: "plan-is-set-once",
@@ -19,6 +21,20 @@ const planIsSetOnce: OperationOracle = {
   check: ({ did: done, plan, written }) => {
     if ((done & did.froze) === 0 || plan === null) return fine
     return [canonicalize(plan) === canonicalize(written) ? "its plan was frozen again" : "it has another plan than before"]
+  }
+}
+
+const planIsOfItsInput: OperationOracle = {
+  name: "plan-is-of-its-input",
+  promise: "A plan has the scope of its operation, and the metadata and the date of its input.",
+  check: ({ did: done, input, operation, written }) => {
+    if ((done & did.froze) === 0 || input === null || operation === null) return fine
+    const { eventDate, metadata, scope } = written!
+    const problems: Array<string> = []
+    if (!alike(scope, operation.scope)) problems.push("it is of another scope")
+    if (!alike(metadata, input.metadata)) problems.push("it has other metadata")
+    if (eventDate !== input.eventDate) problems.push("it has another date")
+    return problems
   }
 }
 
@@ -39,7 +55,7 @@ const committedByPlan: OperationOracle = {
   }
 }
 
-const recordsEqualThePlan = (memoryNow: MemoryNow): OperationOracle => ({
+const recordsEqualThePlan = (memoryOf: MemoryOf): OperationOracle => ({
   name: "records-equal-the-plan",
   promise: "Each step of the plan became its version, or was skipped for a reason that is true.",
   check: ({ ended, history, operation, plan, ref }) => {
@@ -48,15 +64,24 @@ const recordsEqualThePlan = (memoryNow: MemoryNow): OperationOracle => ({
     if (results.length !== plan.steps.length) return [`${results.length} results of ${plan.steps.length} steps`]
     return plan.steps.flatMap((step, place) => {
       const result = results[place]!
-      const memory = step.id === null ? null : memoryNow(ref.workspaceId, step.id)
+      const kept = step.id === null ? null : memoryOf(ref.workspaceId, step.id)
+      const memory = kept?.memory ?? null
       const problem = wrongWith(step, result, memory)
       if (problem !== null) return [`step ${place}, ${step.change}: ${problem}`]
       if (result.change === "none" || !("text" in step) || memory?.deleted === true) return fine
       const made = history.find(({ memoryId }) => memoryId === step.id)
-      return made?.text === step.text ? fine : [`step ${place}, ${step.change}: it stored another text`]
+      if (made?.text !== step.text) return [`step ${place}, ${step.change}: it stored another text`]
+      const said = memory?.version === result.version ? saidIn(step, plan, kept!.before) : null
+      return said === null ? fine : differences(said, memory!).map((one) => `step ${place}, ${step.change}: ${one}`)
     })
   }
 })
+
+/** What a memory has to be after this step of this plan: what was said beside it stays as it is. */
+const saidIn = (step: Step & { readonly text: string }, plan: Plan, before: Memory | null) => {
+  if (step.change === "add") return { ...plan, text: step.text }
+  return before === null ? null : { ...before, text: step.text }
+}
 
 /** What is wrong with the result of a step, given the memory that it was about. */
 const wrongWith = (step: Step, result: ResultRef, memory: Memory | null): string | null => {
@@ -83,23 +108,24 @@ const keptWhileNeeded: OperationOracle = {
   }
 }
 
-const ownScopeOnly = (memoryNow: MemoryNow): OperationOracle => ({
+const ownScopeOnly = (memoryOf: MemoryOf): OperationOracle => ({
   name: "own-scope-only",
   promise: "An operation makes versions of memories of exactly its own scope.",
   check: ({ did: done, history, operation, ref }) => {
     if ((done & did.recorded) === 0 || operation === null) return fine
     return history.flatMap(({ memoryId }) => {
-      const memory = memoryNow(ref.workspaceId, memoryId)
+      const memory = memoryOf(ref.workspaceId, memoryId)?.memory ?? null
       const own = memory === null || scopeKeys.every((key) => memory.scope[key] === operation.scope[key])
       return own ? fine : [`${memoryId} is of another scope`]
     })
   }
 })
 
-export const planOracles = (memoryNow: MemoryNow): ReadonlyArray<OperationOracle> => [
+export const planOracles = (memoryOf: MemoryOf): ReadonlyArray<OperationOracle> => [
   planIsSetOnce,
+  planIsOfItsInput,
   committedByPlan,
-  recordsEqualThePlan(memoryNow),
-  ownScopeOnly(memoryNow),
+  recordsEqualThePlan(memoryOf),
+  ownScopeOnly(memoryOf),
   keptWhileNeeded
 ]

@@ -4,6 +4,8 @@ import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import type { OperationRef } from "../../domain/Ids.ts"
 import { refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
+import type { ExtractionRequest } from "../../services/Provider.ts"
+import { alike } from "./AskedOracles.ts"
 import { fine, hold } from "./Oracle.ts"
 import { type Claim, did, type OperationTrack } from "./OperationTrack.ts"
 import type { Tracks } from "./Tracks.ts"
@@ -34,6 +36,12 @@ interface Asking {
   readonly asked: number
   /** For how long it has known, or should have, that its lease is over, in milliseconds. */
   readonly late: number
+  /** How much of that its clock may be to blame for. */
+  readonly graceMs: number
+  /** For how long it has waited for the answer. */
+  readonly waitedMs: number
+  /** What it asks, as far as the world says. */
+  readonly request: ExtractionRequest | undefined
 }
 
 const claimedBeforeAsked: Invariant<Asking> = {
@@ -46,31 +54,48 @@ const claimedBeforeAsked: Invariant<Asking> = {
 }
 
 /** A claim may be heard of when its lease is nearly over, or quite. One that was renewed had been heard of before. */
-const notAskedWhenLost = (graceMs: number): Invariant<Asking> => ({
+const notAskedWhenLost: Invariant<Asking> = {
   name: "not-asked-when-lost",
   promise: "No process that kept a lease asks the model after it has lost it, but for what its clock may be wrong.",
-  check: ({ by, claim, late, moment }) =>
+  check: ({ by, claim, graceMs, late, moment }) =>
     moment === "answered" || claim?.renewed !== true || late <= graceMs ? fine : [`${by} asked ${late} ms after its lease was over`]
-})
+}
 
-const notWaitedForWhenLost = (graceMs: number): Invariant<Asking> => ({
+const notWaitedForWhenLost: Invariant<Asking> = {
   name: "not-waited-for-when-lost",
   promise: "No process goes on waiting for the model when its lease is over, but for what its clock may be wrong.",
-  check: ({ by, late, moment }) =>
+  check: ({ by, graceMs, late, moment }) =>
     moment === "asked" || late <= graceMs ? fine : [`${by} still waited ${late} ms after its lease was over`]
-})
+}
 
-/**
- * How much slower than the database's a machine's clock may run before a worker that fences itself by it is late: what
- * the margin of the fence is for, and half of a lease on top.
- */
-const graceOf = ({ fenceMargin, lease }: SettingsShape): number =>
-  Duration.toMillis(fenceMargin) + Duration.toMillis(lease) / 2
+/** Clocks that run slow make it longer, and whoever has just been woken needs a moment. */
+const boundedByItsTime = ({ attemptBound, fenceMargin }: SettingsShape): Invariant<Asking> => {
+  const mostMs = 1.25 * Duration.toMillis(attemptBound) + Duration.toMillis(fenceMargin)
+  return {
+    name: "attempts-are-bounded",
+    promise: "No attempt waits for the model for longer than an attempt may take.",
+    check: ({ by, waitedMs }) => waitedMs <= mostMs ? fine : [`${by} waited for ${waitedMs} ms`]
+  }
+}
+
+const askedAsSaid: Invariant<Asking> = {
+  name: "asked-as-said",
+  promise: "The model is asked about the very messages, instructions and date of an input.",
+  check: ({ by, request, track }) => {
+    const input = track?.input
+    if (request === undefined || input == null) return fine
+    const { eventDate, instructions, messages } = request
+    const asSaid = alike(messages, input.messages) && instructions === input.instructions && eventDate === input.eventDate
+    return asSaid ? fine : [`${by} asked about something else`]
+  }
+}
 
 export const askingOracles = (settings: SettingsShape): ReadonlyArray<Invariant<Asking>> => [
   claimedBeforeAsked,
-  notAskedWhenLost(graceOf(settings)),
-  notWaitedForWhenLost(graceOf(settings))
+  notAskedWhenLost,
+  notWaitedForWhenLost,
+  boundedByItsTime(settings),
+  askedAsSaid
 ]
 
 /** A moment by two clocks, in milliseconds. */
@@ -117,21 +142,32 @@ export class Askings {
     }
   }
   private readonly questions = new Map<string, Questions>()
+  /** Machines whose clocks have gone wrong. */
+  private readonly astray = new Set<string>()
+  private readonly marginMs: number
+  private readonly leaseMs: number
   private readonly oracles: ReadonlyArray<Invariant<Asking>>
   private readonly tracks: Tracks
   private readonly fates: Fates
 
   constructor(settings: SettingsShape, tracks: Tracks, fates: Fates) {
     this.oracles = askingOracles(settings)
+    this.marginMs = Duration.toMillis(settings.fenceMargin)
+    this.leaseMs = Duration.toMillis(settings.lease)
     this.tracks = tracks
     this.fates = fates
   }
 
-  ask(ref: OperationRef, by: string, now: Now): ReadonlyArray<Violation> {
+  /** From now on the clocks of this process run at another rate than they should. */
+  drifts(by: string): void {
+    this.astray.add(machineOf(by))
+  }
+
+  ask(ref: OperationRef, by: string, now: Now, request?: ExtractionRequest): ReadonlyArray<Violation> {
     const questions = this.questionsOf(ref, by)
     questions.count++
     questions.at = now.virtual
-    return this.look("asked", ref, by, now)
+    return this.look("asked", ref, by, now, request)
   }
 
   answer(ref: OperationRef, by: string, now: Now, facts: number | undefined): ReadonlyArray<Violation> {
@@ -147,7 +183,13 @@ export class Askings {
     questions.claims = claims
   }
 
-  private look(moment: Asking["moment"], ref: OperationRef, by: string, now: Now): ReadonlyArray<Violation> {
+  private look(
+    moment: Asking["moment"],
+    ref: OperationRef,
+    by: string,
+    now: Now,
+    request?: ExtractionRequest
+  ): ReadonlyArray<Violation> {
     const { at, count } = this.questionsOf(ref, by)
     const track = this.tracks.operations.get(refKey(ref))
     const claim = track?.claims.findLast((claim) => claim.by === by)
@@ -155,7 +197,10 @@ export class Askings {
     const since = Math.max(moment === "answered" ? at : -Infinity, this.fates.wakings.get(by) ?? -Infinity)
     const late = Math.min(now.virtual - since, now.database - (claim?.until ?? Infinity))
     const found: Array<Violation> = []
-    hold(this.oracles, { moment, by, track, claim, asked: count, late }, ref, found)
+    // How much slower than the database's a clock may run is what the margin of the fence is for, and half of a lease on top.
+    const graceMs = this.marginMs + (this.astray.has(machineOf(by)) ? this.leaseMs / 2 : 0)
+    const waitedMs = moment === "answered" ? now.virtual - since : 0
+    hold(this.oracles, { moment, by, track, claim, asked: count, late, graceMs, waitedMs, request }, ref, found)
     return found
   }
 
@@ -168,5 +213,7 @@ export class Askings {
 }
 
 const unasked = { count: 0, at: -Infinity, claims: 0, until: 0 }
+
+const machineOf = (by: string): string => by.replace(/#.*/, "")
 
 const keyOf = (ref: OperationRef, by: string): string => `${by} ${refKey(ref)}`

@@ -39,14 +39,15 @@ export const promisesOf = ({ askings, blind, calm, fates, locked, settings, trac
     steps: {
       holder: but([...holderOracles(settings), calm.renewedWhenDue]),
       operation: but([
-        ...planOracles((workspaceId, id) => tracks.memories.get(refKey({ workspaceId, id }))?.memory ?? null),
+        ...planOracles((workspaceId, id) => tracks.memories.get(refKey({ workspaceId, id })) ?? null),
         ...togetherOracles,
         ...laneOrderOracles,
         ...handOverOracles(tracks),
         askings.planIsTheAnswer,
         askings.waitsAsAsked,
         calm.leasesAreKept,
-        calm.stopsFirst
+        calm.stopsFirst,
+        calm.keptForItsTime
       ]),
       lane: but(laneOracles),
       memory: but(projectionOracles(vectorOf)),

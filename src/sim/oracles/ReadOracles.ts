@@ -1,8 +1,11 @@
 /** What reads, lists, searches and refusals told: true at some moment since they were asked for. */
+import { contains } from "../../domain/Containment.ts"
 import type { Invariant } from "../../domain/Invariant.ts"
 import { type MemoryId, refKey, type WorkspaceId } from "../../domain/Ids.ts"
 import type { Memory } from "../../domain/Memory.ts"
 import { type ScopeFilter, scopeKeys } from "../../domain/Scope.ts"
+import type { Wanted } from "../Told.ts"
+import { eventIn } from "./EventOracles.ts"
 import type { Hearing } from "./Hearing.ts"
 import { fine } from "./Oracle.ts"
 import type { Tracks } from "./Tracks.ts"
@@ -20,30 +23,78 @@ const shownIsCurrent: Invariant<Hearing> = {
       return answer.memories.flatMap(({ id, text, version }) =>
         wasLike(id, (row) => row.version === version && row.text === text) ? fine : [`${id} was shown at ${version}`])
     }
-    const event = answer._tag === "Completed" ? answer.completed.event : answer._tag === "Event" ? answer.event : null
+    const event = eventIn(told)
     return event?.results.flatMap(({ id, memory }) =>
       memory === null || id === null || wasLike(id, ({ text }) => text === memory) ? fine : [`a text of ${id} was shown`]) ?? fine
   }
 }
 
-const listsAreComplete: Invariant<Hearing> = {
-  name: "lists-are-complete",
-  promise: "A list, newest first, leaves out no memory that was there from the question to the answer.",
-  check: ({ told, tracks }) => {
-    const { answer, answeredAt, askedAt, question, workspaceId } = told
-    if (answer._tag !== "Memories" || question._tag !== "List") return fine
-    const ids = answer.memories.map(({ id }) => id)
-    const problems: Array<string> = []
-    if (ids.some((id, place) => place > 0 && ids[place - 1]! <= id)) problems.push("it is not in order")
-    const oldest = ids.length < question.limit ? "" : ids.at(-1)!
-    for (const { memory, ref, versions } of tracks.memories.values()) {
-      if (memory === null || ref.workspaceId !== workspaceId || ref.id < oldest || ids.includes(ref.id)) continue
-      const there = !versions.missing(askedAt) && !versions.some(askedAt, answeredAt, ({ deleted }) => deleted)
-      if (there && isWithin(memory.scope, question.scope)) problems.push(`${ref.id} is missing`)
+const shownIsWanted: Invariant<Hearing> = {
+  name: "shown-is-wanted",
+  promise: "What is shown was asked for: that memory, or those of a scope and with what was said beside them, each once, and no more than that.",
+  check: ({ told: { answer, question } }) => {
+    if (answer._tag === "Events" && question._tag === "Events") {
+      const { events } = answer
+      const others = events.filter(({ scope }) => !isWithin(scope, question.scope)).map(({ id }) => `${id} was not asked for`)
+      return [...others, ...wrongIn(events.map(({ id }) => id), question.limit)]
     }
-    return problems
+    if (answer._tag !== "Memories") return fine
+    const { memories } = answer
+    if (question._tag === "Memory") return memories.every(({ id }) => id === question.memoryId) ? fine : ["another one was shown"]
+    if (question._tag !== "List" && question._tag !== "Search") return fine
+    const others = memories.filter((memory) => !isOf(memory, question)).map(({ id }) => `${id} was not asked for`)
+    return [...others, ...wrongIn(memories.map(({ id }) => id), question.limit)]
   }
 }
+
+const wrongIn = (ids: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => [
+  ...ids.length > limit ? [`${ids.length} were shown, and ${limit} were wanted`] : fine,
+  ...new Set(ids).size < ids.length ? ["some were shown twice"] : fine
+]
+
+const listsAreComplete: Invariant<Hearing> = {
+  name: "lists-are-complete",
+  promise: "A list, newest first, leaves out nothing that was there from the question to the answer.",
+  check: ({ told, tracks }) => {
+    const { answer, answeredAt, askedAt, question, workspaceId } = told
+    if (answer._tag === "Memories" && question._tag === "List") {
+      const there = [...tracks.memories.values()].filter(({ ref, versions }) =>
+        ref.workspaceId === workspaceId && !versions.missing(askedAt) &&
+        !versions.some(askedAt, answeredAt, (row) => row.deleted || !isOf(row, question)))
+      return missingIn(answer.memories.map(({ id }) => id), there.map(({ ref }) => ref.id), question.limit)
+    }
+    if (answer._tag !== "Events" || question._tag !== "Events") return fine
+    const there = [...tracks.operations.values()].filter(({ operation, ref, versions }) =>
+      operation !== null && ref.workspaceId === workspaceId && !versions.missing(askedAt) && isWithin(operation.scope, question.scope))
+    return missingIn(answer.events.map(({ id }) => id), there.map(({ ref }) => ref.id), question.limit)
+  }
+}
+
+/** What is wrong with the order of these, and which of those that were there are missing. */
+const missingIn = (ids: ReadonlyArray<string>, there: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => {
+  const oldest = ids.length < limit ? "" : ids.at(-1)!
+  const problems = there.filter((id) => id > oldest && !ids.includes(id)).map((id) => `${id} is missing`)
+  return ids.some((id, place) => place > 0 && ids[place - 1]! <= id) ? ["it is not in order", ...problems] : problems
+}
+
+const searchesFindWords: Invariant<Hearing> = {
+  name: "searches-find-words",
+  promise: "A search that shows less than it may leaves out no memory that has a word of the question, projected or not.",
+  check: ({ told, tracks }) => {
+    const { answer, answeredAt, askedAt, question, workspaceId } = told
+    if (answer._tag !== "Memories" || question._tag !== "Search" || answer.memories.length >= question.limit) return fine
+    const hasWord = new RegExp(`(^|[^\\p{L}\\p{N}])${question.word}($|[^\\p{L}\\p{N}])`, "u")
+    const found = new Set(answer.memories.map(({ id }) => id))
+    return [...tracks.memories.values()].flatMap(({ ref, versions }) => {
+      if (ref.workspaceId !== workspaceId || found.has(ref.id) || versions.missing(askedAt)) return fine
+      const left = versions.some(askedAt, answeredAt, (row) => row.text === null || !hasWord.test(row.text) || !isOf(row, question))
+      return left ? fine : [`${ref.id} is missing`]
+    })
+  }
+}
+
+const isOf = ({ metadata, scope }: Memory, wanted: Wanted): boolean =>
+  isWithin(scope, wanted.scope) && contains(metadata, wanted.metadata)
 
 const isWithin = (scope: ScopeFilter, filter: ScopeFilter): boolean =>
   scopeKeys.every((key) => filter[key] === undefined || filter[key] === scope[key])
@@ -96,7 +147,9 @@ const balancesWere: Invariant<Hearing> = {
 
 export const readOracles: ReadonlyArray<Invariant<Hearing>> = [
   shownIsCurrent,
+  shownIsWanted,
   listsAreComplete,
+  searchesFindWords,
   refusedForAReason,
   balancesWere
 ]

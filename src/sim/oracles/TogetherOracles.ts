@@ -33,6 +33,10 @@ const acceptIsOneCommit: OperationOracle = {
     if (born && operation.kind === "memory.infer") due |= did.gaveInput
     const problems = compare(track.did, due, acceptParts, "accepted")
     if (born && operation.kind === "memory.infer" && keys.length !== 1) problems.push(`accepted with ${keys.length} keys`)
+    // Whatever has deleted a memory gets the keys of those who want that too.
+    const mayBeKeyed = born || reopened || operation.state === "succeeded"
+    if ((track.did & did.keyed) !== 0 && !mayBeKeyed) problems.push("a key in a commit in which it was not accepted")
+    if (reopened && !track.hasInput) problems.push("retried, and its input is gone")
     return problems
   }
 }

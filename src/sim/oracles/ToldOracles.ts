@@ -6,9 +6,12 @@ import type { Invariant } from "../../domain/Invariant.ts"
 import { refKey } from "../../domain/Ids.ts"
 import { isTerminal, type Operation } from "../../domain/Operation.ts"
 import type { Event } from "../../services/Events.ts"
+import { alike, madeAsAsked } from "./AskedOracles.ts"
 import { isConflict, keyOf, meaningOf, operationOf, replayedOf } from "./Book.ts"
+import { eventIn, eventOracles } from "./EventOracles.ts"
 import type { Hearing } from "./Hearing.ts"
 import { fine } from "./Oracle.ts"
+import type { Usage } from "./OperationTrack.ts"
 import { readOracles } from "./ReadOracles.ts"
 
 type ToldOracle = Invariant<Hearing>
@@ -87,7 +90,7 @@ const toldWhatWas: ToldOracle = {
       const was = track.versions.some(askedAt, answeredAt, (row) => row.state === status && row.createdAt === createdAt)
       return was ? fine : [`told ${status}, created at ${createdAt}, which it was not`]
     }
-    const event = answer._tag === "Completed" ? answer.completed.event : answer._tag === "Event" ? answer.event : null
+    const event = eventIn(told)
     if (event === null || track.versions.some(askedAt, answeredAt, (row) => isEventOf(event, row))) return fine
     return [`told ${event.status}, attempt ${event.attempts}, ${event.error?.class ?? "no error"}, which it was not`]
   }
@@ -102,7 +105,8 @@ const isEventOf = (event: Event, row: Operation): boolean =>
   event.results.every(({ change, id, version }, place) => {
     const result = row.results[place]!
     return result.id === id && result.change === change && result.version === version
-  })
+  }) &&
+  alike(event.scope, row.scope) && alike(event.evidence, row.evidence)
 
 const toldTheMoney: ToldOracle = {
   name: "told-the-money",
@@ -111,17 +115,29 @@ const toldTheMoney: ToldOracle = {
     const { answer, answeredAt, askedAt } = told
     if (track === null) return fine
     const isAccept = told.question._tag === "Infer"
-    // A repeated retry is told what is still held.
+    // A repeated retry is told what is held.
     if (answer._tag === "Receipt" && (isAccept || replayedOf(told) === false)) {
       const { reserved } = answer.receipt
       const held = track.authorizations.some((row) => row.reserved === reserved && (!isAccept || row.no === 1))
       return held ? fine : [`told that ${reserved} are reserved`]
     }
-    const event = answer._tag === "Completed" ? answer.completed.event : answer._tag === "Event" ? answer.event : null
-    // A retry in the meantime opens another authorization.
-    if (event === null || track.reopenings.some((at) => at >= askedAt && at <= answeredAt)) return fine
+    const came = (test: (usage: Usage) => boolean) => track.usages.some(askedAt, answeredAt, test)
+    if (answer._tag === "Receipt") {
+      const { reserved: held } = answer.receipt
+      return came((usage) => usage.reserved - usage.charged - usage.refunded === held) ? fine : [`told that ${held} are held`]
+    }
+    const event = eventIn(told)
+    if (event === null) return fine
     const { charged, refunded, reserved } = event.usage
     const problems: Array<string> = []
+    const isFree = track.authorizations.length === 0 && reserved + charged + refunded === 0n
+    if (!isFree && !came((usage) => usage.reserved === reserved && usage.charged === charged && usage.refunded === refunded)) {
+      problems.push(`told of ${charged} charged and ${refunded} refunded of ${reserved}, which it never came to`)
+    }
+    const first = track.authorizations.find(({ no }) => no === 1)?.reserved ?? 0n
+    if (event.acceptReserved !== first) problems.push(`told that its accept reserved ${event.acceptReserved}`)
+    // A retry in the meantime opens another authorization.
+    if (track.reopenings.some((at) => at >= askedAt && at <= answeredAt)) return problems
     if (reserved < charged + refunded) problems.push(`told of ${charged} charged and ${refunded} refunded of ${reserved}`)
     if (event.status === "succeeded" && reserved !== charged + refunded) problems.push("told that a success still holds credit")
     if (event.status === "failed" && (charged !== 0n || reserved !== refunded)) {
@@ -211,5 +227,7 @@ export const toldOracles: ReadonlyArray<ToldOracle> = [
   creditWasShort,
   ifMatchIsKept,
   doneIsDone,
+  madeAsAsked,
+  ...eventOracles,
   ...readOracles
 ]

@@ -89,7 +89,7 @@ export class Tracks {
   /** What the commit in hand did is the past from now on. */
   learn(): void {
     for (const track of this.touched.operations) {
-      track.learn()
+      track.learn(this.now)
       if (track.operation !== track.before) track.clock = this.clock
     }
     for (const track of this.touched.memories) track.learn()
@@ -221,6 +221,7 @@ export class Tracks {
     const { id, workspaceId } = after ?? before!
     const track = this.operation(workspaceId, id)
     track.hasInput = after !== null
+    track.input ??= after?.input ?? null
     track.did |= after === null ? did.tookInput : did.gaveInput
     track.inputGoneAt = after === null ? this.now : null
   }

@@ -15,6 +15,11 @@ export class Versions<Row> {
     return this.times[0]
   }
 
+  /** What it is. */
+  get last(): Row | undefined {
+    return this.rows.at(-1)
+  }
+
   /** When it became what it is. */
   get changedAt(): number | undefined {
     return this.times.at(-1)
@@ -29,6 +34,11 @@ export class Versions<Row> {
       if (began < from) return false
     }
     return false
+  }
+
+  /** What it was first of all that was like this. */
+  find(test: (row: Row) => boolean): Row | undefined {
+    return this.rows.find(test)
   }
 
   /** Whether it did not exist yet at some moment between these. */
