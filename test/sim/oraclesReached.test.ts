@@ -20,6 +20,12 @@ const dies = (history: History, by: string): History => {
   return history
 }
 
+/** It stood still until now. */
+const woken = (history: History, by: string): History => {
+  history.oracles.resumed(by, history.now)
+  return history
+}
+
 const answered = (history: History, by: string): History => {
   history.oracles.extracted(history.ref(1), by)
   return history
@@ -47,7 +53,7 @@ const reaching: Readonly<Record<ReachedState, () => History>> = {
   "plan of the dead used": () => takenOver(dies(planned(), one)).run(two, (tx) => tx.settle(1)),
   "plan of an earlier claim used": () => takenOver(planned(), one).run(one, (tx) => tx.settle(1)),
   "settled beside a live holder": () => takenOver(planned()).run(two, (tx) => tx.settle(1)),
-  "answer for a lost lease": () => answered(takenOver(), one),
+  "answer for a lost lease": () => answered(woken(takenOver(), one), one),
   "late success after refund refused": () => answered(failed(), one),
   "success after a failure": () => claimed().run(one, (tx) => tx.fail(1, "provider_timeout")).wait(2_000)
     .run(one, (tx) => tx.claim(1)).run(one, (tx) => tx.freeze(1)).run(one, (tx) => tx.settle(1)),

@@ -199,7 +199,7 @@ export class Askings {
     const found: Array<Violation> = []
     // How much slower than the database's a clock may run is what the margin of the fence is for, and half of a lease on top.
     const graceMs = this.marginMs + (this.astray.has(machineOf(by)) ? this.leaseMs / 2 : 0)
-    const waitedMs = moment === "answered" ? now.virtual - since : 0
+    const waitedMs = moment === "answered" && count > 0 ? now.virtual - since : 0
     hold(this.oracles, { moment, by, track, claim, asked: count, late, graceMs, waitedMs, request }, ref, found)
     return found
   }
