@@ -207,8 +207,7 @@ const failAttempt = (operation: Operation, input: Extract<Input, { _tag: "Fail" 
     failure: input.failure,
     attempts: operation.attempts,
     invalidOutputs: operation.invalidOutputs + (input.failure === "invalid_output" ? 1 : 0),
-    // Time spent waiting for the first claim is nobody's rate limit.
-    windowStartedAt: Math.max(operation.windowStartedAt, operation.startedAt ?? 0),
+    windowStartedAt: operation.windowStartedAt,
     now: input.now,
     retryAfterMs: input.retryAfterMs,
     jitter: input.jitter
@@ -231,6 +230,9 @@ const withoutLease = { leaseOwner: null, leaseExpiresAt: null } as const
 export const inputIsOver = ({ completedAt, state }: Operation, now: number, retentionMs: number): boolean =>
   state === "succeeded" || (state === "failed" && completedAt !== null && completedAt <= now - retentionMs)
 
+/** Whether nothing has gone wrong in this window so far: nobody has claimed it, or whoever did has given it back. */
+const isUntried = ({ attempts, failure }: Operation): boolean => attempts === 0 && failure === null
+
 /** The operation after `event`. Total: `decide` has already said that it may happen. */
 export const evolve = (operation: Operation, event: Event): Operation => {
   switch (event._tag) {
@@ -243,6 +245,8 @@ export const evolve = (operation: Operation, event: Event): Operation => {
         leaseOwner: event.owner,
         leaseExpiresAt: at(event.leaseExpiresAt),
         nextAttemptAt: null,
+        // Time spent waiting for the first claim of a window is nobody's rate limit.
+        windowStartedAt: isUntried(operation) ? at(event.at) : operation.windowStartedAt,
         startedAt: operation.startedAt ?? at(event.at)
       }
     case "Frozen":

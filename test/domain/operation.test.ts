@@ -214,6 +214,17 @@ describe("an operation", () => {
     assert.deepStrictEqual(after(running, tooLate).state, "failed")
   })
 
+  it("that is retried by hand and waits long for its turn is not too old for a rate limit either", () => {
+    const failed = after(after(accepted(1), claim(1_000)), failWith("extraction_refused", 2_000))
+    const late = reopen.now + 2 * policy.rateLimitMaxAgeMs
+    const running = after(after(failed, reopen), claim(late))
+    const waiting = after(running, { ...failWith("provider_rate_limited", late + 1), epoch: 2 })
+    assert.strictEqual(waiting.state, "pending")
+    const again = after(waiting, claim(late + policy.rateLimitMaxAgeMs - 1))
+    const tooLate = { ...failWith("provider_rate_limited", late + policy.rateLimitMaxAgeMs + 1), epoch: 3 }
+    assert.strictEqual(after(again, tooLate).state, "failed")
+  })
+
   it("that is retried by hand starts a new window, at a new place, and keeps its epoch", () => {
     const failed = after(after(accepted(1), claim(1_000)), failWith("extraction_refused", 2_000))
     const reopened = after(failed, { ...reopen, ready: false })

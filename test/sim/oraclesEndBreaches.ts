@@ -93,6 +93,10 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["leases-are-kept", () => claimed().wait(30_000).run(one, (tx) => tx.renew(1)).wait(3_000).run(two, (tx) => tx.claim(1))],
   ["renewed-when-due", () => claimed().wait(30_000).run(one, (tx) => tx.renew(1)).wait(10).run(one, (tx) => tx.renew(1))],
   ["waits-as-asked", () => told(asks(claimed(), one), one, 60_000).run(one, (tx) => tx.fail(1, "provider_rate_limited"))],
+  ["rate-limits-are-waited-out", () => told(asks(claimed(), one), one, 500).run(one, (tx) => {
+    tx.cancel(1)
+    tx.bend(1, { failure: "provider_rate_limited" })
+  })],
   ["stops-before-it-gives-back", () => asks(claimed(), one).run(one, (tx) => tx.release(1))],
   ["expired-inputs-go", () => {
     const history = new History({ settings: { ...settings, failedInputRetention: Duration.zero } })

@@ -1,5 +1,6 @@
 /** Processes: what a dead one may still do, and when a live one may ask the model. */
 import { Duration } from "effect"
+import type { RetryPolicy } from "../../domain/Failure.ts"
 import type { Invariant, Violation } from "../../domain/Invariant.ts"
 import type { OperationRef } from "../../domain/Ids.ts"
 import { refKey } from "../../domain/Ids.ts"
@@ -141,11 +142,26 @@ export class Askings {
       return early <= 1 ? fine : [`the next attempt is due ${early} ms before the model wants to be asked again`]
     }
   }
+  /** How long somebody puts up with being told to come back. */
+  readonly waitsItOut: Invariant<OperationTrack> = {
+    name: "rate-limits-are-waited-out",
+    promise: "Nobody gives up for a rate limit before it has lasted as long as the policy says, from the first claim on.",
+    check: ({ commit, ended, operation, ref, windowAt }) => {
+      const questions = this.questions.get(keyOf(ref, commit.by))
+      if (!ended || operation!.failure !== "provider_rate_limited" || questions === undefined || windowAt === null) return fine
+      const { backoffBaseMs, backoffCapMs, rateLimitMaxAgeMs } = this.retry
+      const age = commit.at - windowAt
+      const asked = questions.until - commit.at
+      const wait = Math.max(asked, Math.min(backoffCapMs, Math.max(backoffBaseMs, age)))
+      return age + wait >= rateLimitMaxAgeMs ? fine : [`given up ${age} ms after it was first claimed`]
+    }
+  }
   private readonly questions = new Map<string, Questions>()
   /** Machines whose clocks have gone wrong. */
   private readonly astray = new Set<string>()
   private readonly marginMs: number
   private readonly leaseMs: number
+  private readonly retry: RetryPolicy
   private readonly oracles: ReadonlyArray<Invariant<Asking>>
   private readonly tracks: Tracks
   private readonly fates: Fates
@@ -154,6 +170,7 @@ export class Askings {
     this.oracles = askingOracles(settings)
     this.marginMs = Duration.toMillis(settings.fenceMargin)
     this.leaseMs = Duration.toMillis(settings.lease)
+    this.retry = settings.retry
     this.tracks = tracks
     this.fates = fates
   }

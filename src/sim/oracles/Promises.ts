@@ -45,6 +45,7 @@ export const promisesOf = ({ askings, blind, calm, fates, locked, settings, trac
         ...handOverOracles(tracks),
         askings.planIsTheAnswer,
         askings.waitsAsAsked,
+        askings.waitsItOut,
         calm.leasesAreKept,
         calm.stopsFirst,
         calm.keptForItsTime
