@@ -37,6 +37,7 @@ const stepOf: Readonly<Partial<Record<FaultKind, Step>>> = {
 /** How often a client looks, or repeats what had no answer, before it loses interest. */
 const looksMax = 5
 const repeatsMax = 4
+const retriesMax = 4
 /** Whoever has asked so often for its add finds that nobody can help. In a healed world no client comes near it. */
 const asksMax = 100
 
@@ -259,7 +260,8 @@ export class Client {
       yield* client.follow(ref, 0)
       // It ran already, and now it has failed: this time there is something to do.
       client.spared = answer.receipt.already === true ? used : null
-      if (client.spared !== null && client.event?.status === "failed") yield* client.retry(ref)
+      const insists = client.spared !== null || client.key.of("insists").of(client.retried).chance(0.3)
+      if (insists && client.retried < retriesMax && client.event?.status === "failed") yield* client.retry(ref)
     })
   }
 

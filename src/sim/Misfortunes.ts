@@ -64,6 +64,9 @@ export class Misfortunes {
       this.later(leaseMs, () => tick(index + 1))
     }
     this.later(leaseMs / 3, () => tick(0))
+    // No misfortune: prices change.
+    const prices = this.options.kernel.key.of("prices")
+    if (prices.of("change").chance(0.3)) this.later(leaseMs * prices.logUniform(0.5, 8), () => this.options.retention.repriced = true)
   }
 
   private befall({ clock, driftPpm }: AnyMachine, process: Process, fault: FaultKind, detail: Key): void {

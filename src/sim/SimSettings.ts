@@ -9,9 +9,12 @@ export interface SimSettings extends SettingsShape {
   readonly providerTimeoutMs: number
 }
 
-/** What the operator says about the inputs of failed operations, which may change while everything runs. */
+/** What the operator says, which may change while everything runs. */
 export interface Retention {
+  /** The inputs of failed operations are removed. */
   atOnce: boolean
+  /** There are other prices than in the beginning: whoever has read those goes on with them until it is started anew. */
+  repriced?: boolean
 }
 
 /** Every process of one world has the same. */
@@ -44,11 +47,13 @@ export const drawSettings = (key: Key, { leaseMs, providerMs }: Shape, retention
     projectionFailingAfter: at("failing").between(1, 3),
     searchTimeout: millis("search", 0.1, 1),
     exactSearchMax: 20_000,
-    prices: at("prices").choose([
-      { inferAdd: 2n, verbatimAdd: 1n, noMemory: 2n },
-      { inferAdd: 3n, verbatimAdd: 2n, noMemory: 1n },
-      { inferAdd: 2n, verbatimAdd: 1n, noMemory: 0n }
-    ]),
+    get prices() {
+      return at(retention.repriced === true ? "other prices" : "prices").choose([
+        { inferAdd: 2n, verbatimAdd: 1n, noMemory: 2n },
+        { inferAdd: 3n, verbatimAdd: 2n, noMemory: 1n },
+        { inferAdd: 2n, verbatimAdd: 1n, noMemory: 0n }
+      ])
+    },
     get failedInputRetention() {
       return retention.atOnce ? Duration.zero : Duration.days(7)
     },

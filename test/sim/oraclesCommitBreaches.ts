@@ -114,6 +114,11 @@ export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: ()
     tx.fail(1, "provider_timeout")
     tx.bend(1, { attempts: 0 })
   })],
+  ["attempts-are-exact", () => claimed().run(one, (tx) => {
+    tx.fail(1, "invalid_output")
+    tx.bend(1, { invalidOutputs: 0 })
+  })],
+  ["hints-are-heard", () => done(new History().wait(30_000)).run(api, (tx) => tx.accept(2)).wait(2_000).run(one, (tx) => tx.claim(2))],
   ["attempts-are-exact", () => accepted().run(one, (tx) => {
     tx.claim(1)
     tx.bend(1, { attempts: 0 })

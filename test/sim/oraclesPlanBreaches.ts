@@ -1,4 +1,5 @@
 /** Plans, records and whatever commits together, broken in the smallest way there is; and the promise that has to notice. */
+import type { TransferRow } from "../../src/domain/Ledger.ts"
 import type { Plan } from "../../src/domain/Plan.ts"
 import { History } from "./oraclesHistory.ts"
 import { acme, add, hashOf, operationId } from "./oraclesRows.ts"
@@ -104,6 +105,11 @@ export const planBreaches: ReadonlyArray<readonly [breaks: string, history: () =
   ["end-is-one-commit", () => settled((tx) => tx.forget("transfers"))],
   ["end-is-one-commit", () => settled((tx) => tx.forget("history"))],
   ["end-is-one-commit", () => claimed().run(api, (tx) => tx.refund(1))],
+  ["money-moves-in-order", () => settled((tx) => {
+    const charge = [...tx.changes()].find(({ after, table }) => table === "transfers" && (after as TransferRow).kind === "charge")!
+    tx.drop("transfers", charge.key)
+    tx.put("transfers", { ...charge.after as TransferRow, seq: 0n })
+  })],
   ["accepted-is-kept", () => done().run(api, (tx) => tx.drop("operations", key(1)))],
   ["accepted-is-kept", () => done().run(api, (tx) => tx.drop("keys", `${acme}/${hashOf(1)}`))]
 ]

@@ -28,8 +28,8 @@ const lastingLeases: Readonly<Partial<Record<FaultKind, number>>> = { pause: 4, 
 const hints: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "delivery_dropped", "delivery_duplicated", "delivery_delayed", "delivery_reordered", "deliveries_lost", "listener_disconnected"
 ])
-/** What an answer may take that waits for nothing. */
-const promptMs = 1_000
+/** What may be taken for something that waits for nothing. */
+export const promptMs = 1_000
 
 export class Calm {
   readonly leasesAreKept: Invariant<OperationTrack> = {
@@ -73,14 +73,15 @@ export class Calm {
   }
   readonly waitsEnd: Invariant<Hearing> = {
     name: "waits-end",
-    promise: "Whoever waits for the end of an operation hears of it when it has ended, at the next poll at the latest.",
+    promise: "Whoever waits for the end of an operation hears of it at once when it has ended, without hints at the next poll.",
     check: ({ told, track }) => {
       const { answer, answeredAt, askedAt, question } = told
       if (track === null || question._tag !== "Event" || question.seconds === 0 || answer._tag !== "Event") return fine
       const { operation, versions } = track
       if (!isTerminal(answer.event.status) || operation === null || !isTerminal(operation.state)) return fine
       const waited = answeredAt - Math.max(askedAt, versions.changedAt!)
-      if (waited <= this.pollMs + promptMs || this.now() - this.hinderedUntil < waited) return fine
+      const mostMs = promptMs + (this.isCalmFor(waited) ? 0 : this.pollMs)
+      if (waited <= mostMs || this.now() - this.hinderedUntil < waited) return fine
       return [`it had ended ${waited} ms before`]
     }
   }
@@ -136,6 +137,11 @@ export class Calm {
     })
     return kept.map(({ ref: { id, workspaceId } }) =>
       ({ invariant: leavesNothing.name, workspaceId, id, detail: `${by} has ended, and did not give it back` }))
+  }
+
+  /** Nothing of the service has been in anybody's way for so long, hints and farewells included. */
+  isQuietFor(ms: number): boolean {
+    return this.isCalmFor(ms) && this.now() - this.hinderedUntil >= ms
   }
 
   private isCalmFor(ms: number): boolean {

@@ -80,12 +80,14 @@ const leasesByTheDatabaseClock = (leaseMs: number): OperationOracle => ({
 
 const attemptsAreExact: OperationOracle = {
   name: "attempts-are-exact",
-  promise: "A claim counts one attempt; release and rate limit give it back, a manual retry starts anew, nothing else counts.",
+  promise: "A claim counts one attempt; release and rate limit give it back, a manual retry starts anew, nothing else counts; likewise invalid outputs.",
   check: (track) => {
     const { before, operation } = track
     if (operation === null || operation === before) return fine
     const due = attemptsDue(track, operation)
-    return operation.attempts === due ? fine : [`${operation.attempts} attempts, and ${due} are due`]
+    if (operation.attempts !== due) return [`${operation.attempts} attempts, and ${due} are due`]
+    const invalid = invalidDue(track, operation)
+    return operation.invalidOutputs === invalid ? fine : [`${operation.invalidOutputs} invalid outputs, and ${invalid} are due`]
   }
 }
 
@@ -95,6 +97,12 @@ const attemptsDue = ({ before, claimed, reopened }: OperationTrack, after: Opera
   const left = before.state === "running" && after.state === "pending"
   const givenBack = after.nextAttemptAt === null || after.failure === "provider_rate_limited"
   return left && givenBack ? before.attempts - 1 : before.attempts
+}
+
+const invalidDue = ({ before, reopened }: OperationTrack, after: Operation): number => {
+  if (before === null || reopened) return 0
+  const isOne = before.state === "running" && after.state === "pending" && after.nextAttemptAt !== null
+  return before.invalidOutputs + (isOne && after.failure === "invalid_output" ? 1 : 0)
 }
 
 const attemptsAreCapped = ({ retry }: SettingsShape): OperationOracle => ({

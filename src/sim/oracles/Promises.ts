@@ -6,6 +6,7 @@ import { refKey } from "../../domain/Ids.ts"
 import type { SettingsShape } from "../../services/Settings.ts"
 import type { Calm } from "./CalmOracles.ts"
 import { handOverOracles, type Locked, queueOracles, tagOracles } from "./FairnessOracles.ts"
+import { hintOracles } from "./HintOracles.ts"
 import { holderOracles } from "./HolderOracles.ts"
 import { laneOracles, laneOrderOracles } from "./LaneOracles.ts"
 import { planOracles } from "./PlanOracles.ts"
@@ -43,6 +44,7 @@ export const promisesOf = ({ askings, blind, calm, fates, locked, settings, trac
         ...togetherOracles,
         ...laneOrderOracles,
         ...handOverOracles(tracks),
+        ...hintOracles(tracks, calm),
         askings.planIsTheAnswer,
         askings.waitsAsAsked,
         askings.waitsItOut,

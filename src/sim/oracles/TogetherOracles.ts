@@ -65,6 +65,19 @@ const endIsOneCommit: OperationOracle = {
   }
 }
 
+const moneyMovesInOrder: OperationOracle = {
+  name: "money-moves-in-order",
+  promise: "The ledger tells of each authorization how it was reserved, and after that how it ended.",
+  check: ({ did: done, transfers }) => {
+    if ((done & (did.charged | did.refunded)) === 0) return fine
+    const begun = new Set<number | null>()
+    return transfers.toSorted((a, b) => a.seq < b.seq ? -1 : 1).flatMap(({ authorizationNo, kind }) => {
+      if (kind === "reserve") begun.add(authorizationNo)
+      return begun.has(authorizationNo) ? fine : [`a ${kind} of authorization ${authorizationNo} came before its reserve`]
+    })
+  }
+}
+
 const acceptedIsKept: OperationOracle = {
   name: "accepted-is-kept",
   promise: "An operation, and each of its keys, stays for good.",
@@ -76,4 +89,4 @@ const acceptedIsKept: OperationOracle = {
   }
 }
 
-export const togetherOracles: ReadonlyArray<OperationOracle> = [acceptIsOneCommit, endIsOneCommit, acceptedIsKept]
+export const togetherOracles: ReadonlyArray<OperationOracle> = [acceptIsOneCommit, endIsOneCommit, moneyMovesInOrder, acceptedIsKept]

@@ -36,6 +36,11 @@ export class Versions<Row> {
     return false
   }
 
+  /** When it became what it was before that. */
+  get previousAt(): number | undefined {
+    return this.times.at(-2)
+  }
+
   /** What it was first of all that was like this. */
   find(test: (row: Row) => boolean): Row | undefined {
     return this.rows.find(test)
