@@ -6,7 +6,6 @@ import { Effect } from "effect"
 import type { AddBody, DeleteCommand, IdempotencyKey, UpdateCommand } from "../domain/Command.ts"
 import { normaliseAdd } from "../domain/Command.ts"
 import type { MemoryId, OperationRef } from "../domain/Ids.ts"
-import type { Metadata } from "../domain/Memory.ts"
 import { isTerminal } from "../domain/Operation.ts"
 import type { Event } from "../services/Events.ts"
 import type { FaultKind } from "./Faults.ts"
@@ -17,7 +16,7 @@ import { type Hashed, hashed, type Request } from "./Requests.ts"
 import * as Requests from "./Requests.ts"
 import type { Strikes } from "./Strikes.ts"
 import type { Answer } from "./Told.ts"
-import { canary, type Errand, keyOf, type Step } from "./Workload.ts"
+import { canary, type Errand, filterIn, keyOf, marks, type Step } from "./Workload.ts"
 
 export interface ClientOptions {
   readonly errand: Errand
@@ -195,7 +194,7 @@ export class Client {
       case "delete":
         return this.change(step)
       case "cancel":
-        return this.repeated(Requests.cancel(ref))
+        return this.cancel(ref)
       case "purge":
         return this.repeated(Requests.purge(ref))
       case "retry":
@@ -230,6 +229,13 @@ export class Client {
       }
       return answer
     })
+  }
+
+  /** Now and then by two hands at once. */
+  private cancel(ref: OperationRef): Effect.Effect<unknown> {
+    const cancel = this.repeated(Requests.cancel(ref))
+    const isTwice = this.key.of("by two").of(this.asks).chance(0.2)
+    return isTwice ? Effect.all([cancel, cancel], { concurrency: "unbounded" }) : cancel
   }
 
   /** With a key, unless the client is careless: then nothing is repeated. */
@@ -304,13 +310,6 @@ export class Client {
     return this.keyed((key) => Requests.add(workspaceId, key, command))
   }
 }
-
-/** What memories are marked with beside their texts. */
-const marks = 2
-
-/** What is looked for beside a scope: mostly nothing. */
-const filterIn = (key: Key): Metadata =>
-  key.choose<Metadata>([{}, {}, {}, { from: canary }, { with: { of: "it" } }, { mark: key.of("mark").below(marks) }])
 
 /** A receipt says most, a refusal more than nothing. */
 const better = (one: Answer, other: Answer): Answer => rank(other) > rank(one) ? other : one

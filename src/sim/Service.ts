@@ -34,7 +34,8 @@ export class Service {
   readonly queue: SimQueue
   readonly provider: SimProvider
   readonly apis: ReadonlyArray<Machine<ApiServices>>
-  readonly workers: ReadonlyArray<Machine<never>>
+  /** The same, where everything runs in one process. */
+  readonly workers: ReadonlyArray<AnyMachine>
 
   constructor({ answered, asked, kernel, listener, notified, open, over, settings, shape, strikes }: ServiceOptions) {
     const { leaseMs, providerMs } = shape
@@ -59,14 +60,16 @@ export class Service {
     )
     const below = this.database.ports(others)
     const common = { kernel, leaseMs, listener }
+    const together = shape.workers === 0
+    const api = together ? Layer.merge(Programs.api, Programs.worker) : Programs.api
     this.apis = names("api", shape.apis).map((name) =>
-      new Machine<ApiServices>({ ...common, name, layer: () => Layer.provideMerge(Programs.api, below) }))
-    this.workers = names("worker", shape.workers).map((name) =>
+      new Machine<ApiServices>({ ...common, name, layer: () => Layer.provideMerge(api, below) }))
+    this.workers = together ? this.apis : names("worker", shape.workers).map((name) =>
       new Machine<never>({ ...common, name, layer: () => Layer.provide(Programs.worker, below) }))
   }
 
   get machines(): ReadonlyArray<AnyMachine> {
-    return [...this.apis, ...this.workers]
+    return [...new Set<AnyMachine>([...this.apis, ...this.workers])]
   }
 
   /** Nobody stands still in the middle of something, and nobody waits for the model. */

@@ -4,6 +4,7 @@ import { fineBudget } from "./Kernel.ts"
 import type { Key } from "./Keyed.ts"
 
 export interface Shape {
+  /** Processes that only work. None: the API processes work too, as where everything runs in one process. */
   readonly workers: number
   readonly apis: number
   readonly workspaces: number
@@ -39,7 +40,7 @@ export const drawShape = (key: Key, engine: string): Shape => {
   const leaseMs = at("lease").choose([2_000, 5_000, 10_000, 30_000])
   return {
     ...standard,
-    workers: at("workers").between(1, 4),
+    workers: at("together").chance(0.2) ? 0 : at("workers").between(1, 4),
     apis: at("apis").between(1, 2),
     workspaces: at("workspaces").between(1, 3),
     lanes: at("lanes").between(1, 3),

@@ -1,6 +1,7 @@
 /** What the clients of one world set out to do, before anything goes wrong. Every text of theirs carries a canary. */
 import { type AddBody, type AddCommand, IdempotencyKey, type Message, normaliseAdd } from "../domain/Command.ts"
 import { WorkspaceId } from "../domain/Ids.ts"
+import type { Metadata } from "../domain/Memory.ts"
 import type { Scope } from "../domain/Scope.ts"
 import type { Key } from "./Keyed.ts"
 import { type Hashed, hashed } from "./Requests.ts"
@@ -105,6 +106,13 @@ const mistakeIn = (key: Key, { messages = [], metadata }: AddBody, number: numbe
     { event_date: "2026-01-02" },
     { instructions: `${canary} another errand #${number}` }
   ])
+
+/** How many marks there are that clients put beside texts. */
+export const marks = 2
+
+/** What is looked for beside a scope: mostly nothing. */
+export const filterIn = (key: Key): Metadata =>
+  key.choose<Metadata>([{}, {}, {}, { from: canary }, { with: { of: "it" } }, { mark: key.of("mark").below(marks) }])
 
 /** The number of the client that gave these instructions. */
 export const numberIn = (instructions: string | null): number => Number(/#(\d+)$/.exec(instructions ?? "")?.[1] ?? -1)

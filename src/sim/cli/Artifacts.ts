@@ -68,7 +68,7 @@ export const writePage = (place: Place, harness: Harness, run: Run, file: string
 const shapeLine = ({ shape }: Run): string => {
   const { apis, budget, leaseMs, operations, providerMs, workers, workspaces } = shape
   const sizes = [
-    plural(operations, "operation"), plural(workers, "worker"), plural(apis, "API"), plural(workspaces, "workspace")
+    plural(operations, "operation"), workers === 0 ? "no worker but the API" : plural(workers, "worker"), plural(apis, "API"), plural(workspaces, "workspace")
   ].join(", ")
   return `${sizes}, lease ${leaseMs} ms, model ${providerMs} ms${budget === 0 ? "" : ", fine turns"}`
 }
