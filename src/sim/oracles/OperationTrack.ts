@@ -91,8 +91,8 @@ export class OperationTrack implements OperationSlice {
   inputGoneAt: number | null = null
   /** What its authorizations came to. */
   readonly usages = new Versions<Usage>()
-  /** When it was first claimed since it was accepted or retried by hand, by the database clock. */
-  windowAt: number | null = null
+  /** When the lease of its first claim was to end, of those since it was accepted or retried by hand. */
+  firstLease: number | null = null
   /** When it was retried by hand, in virtual time. */
   readonly reopenings: Array<number> = []
   /** Versions of memories that it made and that wait to be projected. */
@@ -147,8 +147,8 @@ export class OperationTrack implements OperationSlice {
       this.holder = commit.by
       this.claims.push({ epoch: operation!.epoch, by: commit.by, planned: this.hasPlan, until: 0, renewed: false })
     }
-    if (this.claimed) this.windowAt ??= commit.at
-    else if (this.reopened) this.windowAt = null
+    if (this.claimed) this.firstLease ??= operation!.leaseExpiresAt
+    else if (this.reopened) this.firstLease = null
     const claim = this.claims.at(-1)
     if (claim !== undefined && operation?.leaseExpiresAt != null) {
       claim.until = operation.leaseExpiresAt

@@ -112,9 +112,10 @@ interface Questions {
   at: number
   /** How many facts each answer offered, undefined when the world does not say: two claims of one process may both ask. */
   readonly offered: Set<number | undefined>
-  /** Of its latest claim: when it may go on, by those whom the model told to wait, or by whoever may go on first. */
+  /** Of its latest claim: when whoever may go on first may go on, and when the last one may. */
   claims: number
   until: number
+  latest: number
 }
 
 /** Who has asked the model what. The provider's world reports it. */
@@ -146,12 +147,12 @@ export class Askings {
   readonly waitsItOut: Invariant<OperationTrack> = {
     name: "rate-limits-are-waited-out",
     promise: "Nobody gives up for a rate limit before it has lasted as long as the policy says, from the first claim on.",
-    check: ({ commit, ended, operation, ref, windowAt }) => {
+    check: ({ commit, ended, firstLease, operation, ref }) => {
       const questions = this.questions.get(keyOf(ref, commit.by))
-      if (!ended || operation!.failure !== "provider_rate_limited" || questions === undefined || windowAt === null) return fine
+      if (!ended || operation!.failure !== "provider_rate_limited" || questions === undefined || firstLease === null) return fine
       const { backoffBaseMs, backoffCapMs, rateLimitMaxAgeMs } = this.retry
-      const age = commit.at - windowAt
-      const asked = questions.until - commit.at
+      const age = commit.at - (firstLease - this.leaseMs)
+      const asked = questions.latest - commit.at
       const wait = Math.max(asked, Math.min(backoffCapMs, Math.max(backoffBaseMs, age)))
       return age + wait >= rateLimitMaxAgeMs ? fine : [`given up ${age} ms after it was first claimed`]
     }
@@ -196,6 +197,7 @@ export class Askings {
     const questions = this.questionsOf(ref, by)
     const claims = this.tracks.operations.get(refKey(ref))?.claims.length ?? 0
     const until = now.database + (waitMs ?? 0)
+    questions.latest = questions.claims === claims ? Math.max(questions.latest, until) : until
     questions.until = questions.claims === claims ? Math.min(questions.until, until) : until
     questions.claims = claims
   }
@@ -229,7 +231,7 @@ export class Askings {
   }
 }
 
-const unasked = { count: 0, at: -Infinity, claims: 0, until: 0 }
+const unasked = { count: 0, at: -Infinity, claims: 0, until: 0, latest: 0 }
 
 const machineOf = (by: string): string => by.replace(/#.*/, "")
 
