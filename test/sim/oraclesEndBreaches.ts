@@ -108,6 +108,11 @@ export const endBreaches: ReadonlyArray<readonly [breaks: string, history: () =>
   ["attempts-are-bounded", () => hears(asks(claimed(), one).wait(1.5 * Duration.toMillis(settings.attemptBound)), one)],
   ["asked-as-said", () => asksFor({ messages: [{ role: "user", content: "something else" }] })],
   ["asked-as-said", () => asksFor({ eventDate: "2025-01-01T00:00:00.000Z" })],
+  ["no-more-at-once", () => {
+    const history = new History({ settings: { ...settings, workerConcurrency: 1 } }).run(api, (tx) => tx.accept(1))
+    history.run(api, (tx) => tx.accept(2, { user: "ben" })).run(one, (tx) => [1, 2].forEach((n) => tx.claim(n)))
+    return asks(asks(history, one), one, 2)
+  }],
   ["asked-as-said", () => asksFor({ instructions: "something else" })],
   ["not-waited-for-when-lost", () => hears(asks(claimed(), one).wait(2_250), one)],
   ["not-waited-for-when-lost", () => hears(asks(astray(claimed()), one).wait(3_300), one)],

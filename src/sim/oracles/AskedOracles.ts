@@ -39,11 +39,16 @@ export const madeAsAsked: Invariant<Hearing> = {
 const made = (command: AddCommand | UpdateCommand | DeleteCommand, { results }: Event, versionOf: VersionOf): ReadonlyArray<string> => {
   const versions = results.map(({ id, version }) => id === null || version === null ? undefined : versionOf(id, version))
   if ("messages" in command) return added(command, versions)
+  if (command.kind === "memory.delete") {
+    // It may repeat a deletion that was one of several things that somebody else did.
+    const place = results.findIndex(({ change, id }) => change === "delete" && id === command.memoryId)
+    const gone = versions[place]
+    return gone?.deleted === true && alike(gone.metadata, {}) ? fine : ["something is left of it"]
+  }
   const [now] = versions
   if (now === undefined || versions.length !== 1 || now.id !== command.memoryId) return ["it made something else"]
   const before = versionOf(now.id, now.version - 1)
   if (before === undefined) return ["it changed what was not there"]
-  if (command.kind === "memory.delete") return now.deleted && alike(now.metadata, {}) ? fine : ["something is left of it"]
   const said = { ...before, text: command.text ?? before.text, metadata: command.metadata ?? before.metadata }
   return differences(said, now)
 }

@@ -39,6 +39,8 @@ interface Asking {
   readonly late: number
   /** How much of that its clock may be to blame for. */
   readonly graceMs: number
+  /** About how many its process waits for an answer. */
+  readonly open: number
   /** For how long it has waited for the answer. */
   readonly waitedMs: number
   /** What it asks, as far as the world says. */
@@ -79,6 +81,14 @@ const boundedByItsTime = ({ attemptBound, fenceMargin }: SettingsShape): Invaria
   }
 }
 
+/** As many at a time as the operator lets it. */
+const noMoreAtOnce = ({ workerConcurrency }: SettingsShape): Invariant<Asking> => ({
+  name: "no-more-at-once",
+  promise: "A process asks the model about no more operations at a time than it may work on.",
+  check: ({ by, moment, open }) =>
+    moment === "answered" || open <= workerConcurrency ? fine : [`${by} asks about ${open}, and may work on ${workerConcurrency}`]
+})
+
 const askedAsSaid: Invariant<Asking> = {
   name: "asked-as-said",
   promise: "The model is asked about the very messages, instructions and date of an input.",
@@ -96,6 +106,7 @@ export const askingOracles = (settings: SettingsShape): ReadonlyArray<Invariant<
   notAskedWhenLost,
   notWaitedForWhenLost,
   boundedByItsTime(settings),
+  noMoreAtOnce(settings),
   askedAsSaid
 ]
 
@@ -158,6 +169,8 @@ export class Askings {
     }
   }
   private readonly questions = new Map<string, Questions>()
+  /** How many questions each process has asked that are not over. */
+  private readonly open = new Map<string, number>()
   /** Machines whose clocks have gone wrong. */
   private readonly astray = new Set<string>()
   private readonly marginMs: number
@@ -184,6 +197,7 @@ export class Askings {
   ask(ref: OperationRef, by: string, now: Now, request?: ExtractionRequest): ReadonlyArray<Violation> {
     const questions = this.questionsOf(ref, by)
     questions.count++
+    this.open.set(by, (this.open.get(by) ?? 0) + 1)
     questions.at = now.virtual
     return this.look("asked", ref, by, now, request)
   }
@@ -195,6 +209,7 @@ export class Askings {
 
   over(ref: OperationRef, by: string, now: Now, waitMs: number | null): void {
     const questions = this.questionsOf(ref, by)
+    this.open.set(by, (this.open.get(by) ?? 0) - 1)
     const claims = this.tracks.operations.get(refKey(ref))?.claims.length ?? 0
     const until = now.database + (waitMs ?? 0)
     questions.latest = questions.claims === claims ? Math.max(questions.latest, until) : until
@@ -219,7 +234,8 @@ export class Askings {
     // How much slower than the database's a clock may run is what the margin of the fence is for, and half of a lease on top.
     const graceMs = this.marginMs + (this.astray.has(machineOf(by)) ? this.leaseMs / 2 : 0)
     const waitedMs = moment === "answered" && count > 0 ? now.virtual - since : 0
-    hold(this.oracles, { moment, by, track, claim, asked: count, late, graceMs, waitedMs, request }, ref, found)
+    const open = this.open.get(by) ?? 0
+    hold(this.oracles, { moment, by, track, claim, asked: count, late, graceMs, open, waitedMs, request }, ref, found)
     return found
   }
 
