@@ -62,6 +62,8 @@ export class Tally {
   /** Runs that broke something. */
   failed = 0
   doubles = 0
+  /** The highest number of a run that was made. */
+  last = -1
   /** The engine had no more runs. */
   exhausted = false
   readonly mismatches: Array<Mismatch> = []
@@ -74,6 +76,7 @@ export class Tally {
 
   add(index: number, spec: Spec, result: Result): void {
     this.runs++
+    this.last = Math.max(this.last, index)
     this.steps += result.steps
     this.virtualMs += result.virtualMs
     for (const { kind } of result.fired) count(this.faults, kind)

@@ -183,12 +183,16 @@ const letterOf = (lane: number): string => String.fromCharCode("A".charCodeAt(0)
 export const summary = (run: Run, { broken }: Pick<Timeline, "broken">): ReadonlyArray<string> => [
   ...broken.flatMap(({ detail, id, invariant, promise }) =>
     [`BROKEN  ${invariant}: ${id}: ${detail}`, `        ${promise}`]),
-  ...(broken.length === 0 ? ["HELD    every invariant"] : []),
+  ...(broken.length === 0 ? [`HELD    every invariant${unseen(run.spec)}`] : []),
   `seed    ${run.spec.seed} (${run.spec.engine})`,
   `ended   after ${run.virtualMs.toFixed(3)} ms and ${run.steps} steps, hash ${run.hash}`,
   ...run.fired.slice(0, faultsMax).map((fault) => `fault   ${fault.kind} at ${nameOf(fault)}: ${faultKinds[fault.kind]}`),
   ...(run.fired.length > faultsMax ? [`        and ${run.fired.length - faultsMax} more`] : [])
 ]
+
+/** What nobody looked at has not held. */
+const unseen = ({ blind = [] }: Run["spec"]): string =>
+  blind.length === 0 ? "" : ` but for those that nobody looked at: ${blind.join(", ")}`
 
 /** More than these are no summary. */
 const faultsMax = 20

@@ -19,13 +19,20 @@ interface Said {
 export const sim = (
   args: ReadonlyArray<string>,
   bugs: ReadonlyArray<Bug> = [],
-  { interrupt = false, main = "test/sim/toyMain.ts" } = {}
+  { env: more = {}, interrupt = false, main = "test/sim/toyMain.ts", read = true }: Readonly<{
+    env?: Record<string, string>
+    interrupt?: boolean
+    main?: string
+    /** Whether anybody reads what it says. */
+    read?: boolean
+  }> = {}
 ) =>
   new Promise<Said>((resolve) => {
     const cache = { NODE_COMPILE_CACHE: join(folder, "cache") }
-    const env = { ...process.env, ...cache, TOY_BUGS: bugs.join(","), ...(interrupt ? { TOY_LOUD: "1" } : {}) }
+    const env = { ...process.env, ...cache, TOY_BUGS: bugs.join(","), ...(interrupt ? { TOY_LOUD: "1" } : {}), ...more }
     const child = spawn(process.execPath, [main, ...args], { cwd: root, env })
     let [out, err] = ["", ""]
+    if (!read) child.stdout.destroy()
     child.stdout.on("data", (chunk) => out += String(chunk))
     child.stderr.on("data", (chunk) => err += String(chunk))
     child.on("close", (code) => resolve({ code, out, err }))

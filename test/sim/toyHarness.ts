@@ -1,11 +1,19 @@
-/** The toy as a harness of the command line. `TOY_BUGS` says what is planted in it; `TOY_LOUD` makes it tell of runs. */
+/**
+ * The toy as a harness of the command line. `TOY_BUGS` says what is planted in it; `TOY_LOUD` makes it tell of runs, and in
+ * those of the seed `TOY_HANGS` it computes for ever.
+ */
 import type { Harness } from "../../src/sim/cli/Harness.ts"
 import type { Simulate } from "../../src/sim/Run.ts"
 import { type Bug, toy } from "./toy.ts"
 
 const bugs = (process.env["TOY_BUGS"] ?? "").split(",").filter(Boolean) as ReadonlyArray<Bug>
 
-const simulate = toy(...bugs)
+const sane = toy(...bugs)
+
+const simulate: Simulate = (spec, keep) => {
+  while (spec.seed === process.env["TOY_HANGS"]) { /* for ever */ }
+  return sane(spec, keep)
+}
 
 const loud: Simulate = (spec, keep) => {
   process.stderr.write("a run\n")

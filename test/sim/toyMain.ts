@@ -9,5 +9,6 @@ runMain({
   root: new URL("../../", import.meta.url),
   command: "node test/sim/toyMain.ts",
   main: "test/sim/toyMain.ts",
+  patienceMs: 5_000,
   sources: ["src", "test/sim", "package.json"]
 })

@@ -34,7 +34,7 @@ const unwritable = (path: string) => (cause: unknown) =>
 
 /** Makes the folder for what somebody asked to have written, before anything long is begun for it. */
 export const prepare = (folder: string): Effect.Effect<void, WrongUsage> =>
-  Effect.try({ try: () => void makeDirectory(resolve(folder)), catch: unwritable(folder) })
+  folder === "" ? Effect.fail(new WrongUsage({ message: "\"\" is no folder to write to" })) : Effect.try({ try: () => void makeDirectory(resolve(folder)), catch: unwritable(folder) })
 
 /** The same for one file. */
 export const prepareFile = (file: string): Effect.Effect<void, WrongUsage> =>

@@ -1,11 +1,11 @@
 /** The command line of the simulator: every command says what it does with `--help`, and prints data with `--json`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Console, Effect, Exit, Runtime } from "effect"
-import { CliError, Command } from "effect/cli"
+import { CliError, CliOutput, Command } from "effect/cli"
 import { explainCommand, selfTestCommand } from "./Explain.ts"
 import type { Place } from "./Harness.ts"
 import { mutantsCommand } from "./Mutants.ts"
-import { WrongUsage } from "./Output.ts"
+import { outliveReaders, WrongUsage } from "./Output.ts"
 import { ThreadLost } from "./Pool.ts"
 import { replayCommand, shrinkCommand } from "./Replay.ts"
 import { runCommand } from "./Run.ts"
@@ -36,13 +36,37 @@ const teardown: Runtime.Teardown = (exit, onExit) => {
   Runtime.defaultTeardown(exit, onExit)
 }
 
-export const runMain = (place: Place): void =>
+/** What was asked wrongly is told where errors are: the other way is for what was asked for. */
+const presenter = CliOutput.layerPresenter({
+  present: (event) =>
+    event._tag !== "InvalidInvocation" ? CliOutput.defaultPresenter.present(event) : Effect.gen(function*() {
+      const formatter = yield* CliOutput.Formatter
+      yield* Console.error(`${formatter.formatHelpDoc(event.helpDoc)}\n${formatter.formatErrors(event.errors)}`)
+    })
+})
+
+/** For people; and as data, where data was asked for. */
+const tell = (error: unknown): Effect.Effect<void> => {
+  const isOurs = error instanceof WrongUsage || error instanceof ThreadLost
+  const message = CliError.isCliError(error) && error._tag === "ShowHelp"
+    ? error.errors.map(({ message }) => message).join("\n")
+    : error instanceof Error ? error.message : String(error)
+  if (message === "") return Effect.void
+  const exitCode = error instanceof ThreadLost ? 3 : 2
+  return Effect.andThen(
+    isOurs ? Console.error(message) : Effect.void,
+    process.argv.includes("--json") ? Console.log(JSON.stringify({ error: message, exitCode }, null, 2)) : Effect.void
+  )
+}
+
+export const runMain = (place: Place): void => {
+  outliveReaders()
   NodeRuntime.runMain(
     Command.run(sim(place), { version: "0.1.0" }).pipe(
-      Effect.tapError((error) =>
-        error instanceof WrongUsage || error instanceof ThreadLost ? Console.error(error.message) : Effect.void
-      ),
+      Effect.tapError(tell),
+      Effect.provide(presenter),
       Effect.provide(NodeServices.layer)
     ),
     { teardown }
   )
+}

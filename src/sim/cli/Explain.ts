@@ -21,7 +21,7 @@ const exitCodes = {
   0: "everything held",
   1: "an invariant failed, or a planted bug was not found",
   2: "wrong usage, or a file that cannot be used",
-  3: "the harness cannot be trusted: two histories of one seed, a state not reached, a plan gone stale",
+  3: "the harness cannot be trusted: two histories of one seed, a state not reached, a plan gone stale, a run not made or without end",
   130: "interrupted"
 } as const
 

@@ -7,7 +7,7 @@ import type { Tally } from "../Campaign.ts"
 import type { Job, Wave } from "../Engines.ts"
 import { root } from "../Keyed.ts"
 import type { Run, Spec } from "../Run.ts"
-import type { Pool, Thread } from "./Pool.ts"
+import type { Pool, Thread, ThreadLost } from "./Pool.ts"
 import type { Asked, Outcome } from "./Task.ts"
 
 export interface ExploreOptions {
@@ -38,6 +38,7 @@ interface Again extends Asked {
   readonly seen: string
 }
 
+/** Whether all threads are still there. Who lost one has still done the runs before. */
 export const explore = (options: ExploreOptions) => {
   const exploration = new Exploration(options)
   return Effect.gen(function*() {
@@ -46,7 +47,8 @@ export const explore = (options: ExploreOptions) => {
       yield* Effect.forEach(options.pool.threads, drive(exploration), { concurrency: "unbounded", discard: true })
     }
     yield* Effect.forEach(options.pool.threads, drain(exploration), { concurrency: "unbounded", discard: true })
-  })
+    return true
+  }).pipe(Effect.catchTag("ThreadLost", (lost) => Effect.as(Effect.sync(() => exploration.lose(lost)), false)))
 }
 
 const drive = (exploration: Exploration) =>
@@ -129,6 +131,12 @@ class Exploration {
       const twice = root(base).of("double").of(index).chance(double)
       if (twice) this.again.push({ index, spec, thread: number, seen: seenOf(result) })
     })
+  }
+
+  /** A thread is gone, with the run that it was in. */
+  lose({ index, message, spec }: ThreadLost): void {
+    const { base, tally } = this.options
+    tally.breakdowns.push({ index, spec: spec ?? { seed: base, engine: "swarm" }, message })
   }
 
   /** What another thread has done before; what this one did, where there is no other. */

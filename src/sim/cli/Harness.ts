@@ -28,6 +28,8 @@ export interface Place {
   readonly command: string
   /** The entry point, below `root`: what a copy with a planted bug runs. */
   readonly main: string
+  /** How long one run may take, if not as long as usual, in milliseconds. */
+  readonly patienceMs?: number
   /** What a copy is made of, below `root`, beside the dependencies. */
   readonly sources: ReadonlyArray<string>
 }

@@ -19,16 +19,24 @@ export const baseOf = (commit: string | null): string => commit?.replace("+chang
 
 /** The line that repeats what a seed does. Null where the seed does not say everything. */
 export const bySeed = ({ command, store }: Pick<Place, "command" | "store">, spec: Spec, verb = "replay"): string | null => {
-  const { deviations, engine, faults, seed, shape } = spec
-  if (faults !== undefined || deviations !== undefined || shape !== undefined) return null
-  return `${command} ${verb} --seed ${quoted(seed)} --engine ${engine}${on(store)}`
+  const { blind = [], deviations, engine, faults, seed, shape } = spec
+  if (faults !== undefined || deviations !== undefined || shape !== undefined || blind.length > 0) return null
+  return `${command} ${verb} ${flag("seed", seed)} --engine ${engine}${on(store)}`
 }
 
 /** The line that makes this run of an engine again: for those whose runs differ by more than their seed. */
 export const byNumber = (
   { command, store }: Pick<Place, "command" | "store">,
-  { base, engine, index }: { readonly base: string; readonly engine: string; readonly index: number }
-): string => `${command} run --engine ${engine} --seed-base ${quoted(base)} --only ${index}${on(store)}`
+  { base, blind = [], engine, index }: {
+    readonly base: string
+    readonly engine: string
+    readonly index: number
+    readonly blind?: ReadonlyArray<string> | undefined
+  }
+): string => {
+  const unseen = blind.map((name) => ` ${flag("blind", name)}`).join("")
+  return `${command} run --engine ${engine} ${flag("seed-base", base)} --only ${index}${unseen}${on(store)}`
+}
 
 /** What to say when a seed was made from another commit than this one, where it may mean another history. */
 export const remarkOn = (seed: string, commit: string | null): string | null => {
@@ -38,9 +46,12 @@ export const remarkOn = (seed: string, commit: string | null): string | null => 
 }
 
 export const byPlan = ({ command, store }: Pick<Place, "command" | "store">, file: string): string =>
-  `${command} replay --plan ${quoted(file)}${on(store)}`
+  `${command} replay ${flag("plan", file)}${on(store)}`
 
 const on = (store: string | undefined): string => store === undefined ? "" : ` --store ${store}`
+
+/** What begins with a dash would be taken for another flag. */
+const flag = (name: string, value: string): string => `--${name}${value.startsWith("-") ? "=" : " "}${quoted(value)}`
 
 /** As one word of a shell. */
 export const quoted = (word: string): string =>

@@ -81,6 +81,10 @@ const mutants = Effect.fnUntraced(function*(place: Place, options: Options) {
   const waiting = yield* plansByBug(place, all)
   const chosen = all.filter((mutant) =>
     (ids.length === 0 || ids.includes(mutant.id)) && (Option.isNone(engine) || engine.value === mutant.engine))
+  if (chosen.length === 0) {
+    const named = ids.length === 0 ? "" : ` among ${ids.join(", ")}`
+    return yield* new WrongUsage({ message: `there is no planted bug${named} for the ${Option.getOrElse(engine, () => "simulator")}` })
+  }
   const seed = Option.getOrElse(options.seed, () => baseOf(commit(place)))
   const isBoxed = Option.isSome(options.for)
   const end = performance.now() + Duration.toMillis(Option.getOrElse(options.for, () => Duration.infinity))
@@ -91,8 +95,9 @@ const mutants = Effect.fnUntraced(function*(place: Place, options: Options) {
     const data = { commit: commit(place), seed: isBoxed ? seed : null, mutants: sorted, unseen }
     const isOver = isBoxed && performance.now() >= end
     const lines = [...sorted.map(line), "", ...unseenLines(unseen, seed, isOver), totals(sorted, chosen.length)]
-    const isRed = sorted.length === 0 || sorted.some(({ ok }) => !ok) || (unseen.length > 0 && !isBoxed)
-    return finish(json, data, lines, isRed ? 1 : 0)
+    const isRed = sorted.some(({ ok }) => !ok) || (unseen.length > 0 && !isBoxed)
+    // Who has looked at nothing has found nothing out.
+    return finish(json, data, lines, isRed ? 1 : sorted.length === 0 ? 3 : 0)
   })
   yield* Effect.forEach(isBoxed ? turns(chosen, seed) : chosen, Effect.fnUntraced(function*(mutant) {
     // Without a canary nobody would know that the gate can turn red at all.
@@ -220,6 +225,7 @@ const ask = <S extends Schema.ConstraintDecoder<unknown>>(main: string, args: Re
   Effect.callback<S["Type"], NoAnswer>((resume) => {
     const options = { maxBuffer: 64 * 1_024 * 1_024, timeout: timeoutMs, cwd: join(main, "..") }
     const child = execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
+      if (error?.killed === true) return resume(Effect.fail(new NoAnswer({ message: `not within ${timeoutMs / 60_000} minutes` })))
       const said = Option.liftThrowable((text: string): unknown => JSON.parse(text))(stdout)
       const decoded = Option.flatMap(said, Schema.decodeUnknownOption(answer))
       if (Option.isSome(decoded)) return resume(Effect.succeed(decoded.value))

@@ -1,6 +1,7 @@
 /** How commands speak: data on request, otherwise text; colours and progress only to a terminal. */
 import { Console, Data, Effect, Runtime } from "effect"
 import { Flag } from "effect/cli"
+import { codeOf } from "../../directories.ts"
 import type { Paint } from "./Report.ts"
 
 export const json = Flag.Boolean("json").pipe(Flag.withDescription("Print data instead of text"), Flag.withDefault(false))
@@ -18,13 +19,28 @@ export const paint: Paint = process.stdout.isTTY && process.env["NO_COLOR"] === 
   ? { red: sgr(31), green: sgr(32), dim: sgr(2), bold: sgr(1) }
   : { red: plain, green: plain, dim: plain, bold: plain }
 
-/** Prints one of both, and leaves with this code once nothing is left to do. */
+/**
+ * Prints one of both, and leaves with this code once nothing is left to do. It is the answer also where nobody reads to
+ * the end; what could not be written for another reason is no data, and green no more.
+ */
 export const finish = (asJson: boolean, data: object, lines: ReadonlyArray<string>, code: number): Effect.Effect<void> =>
-  Console.log(asJson ? JSON.stringify(data, null, 2) : lines.join("\n")).pipe(
-    Effect.andThen(Effect.sync(() => {
-      process.exitCode = code
-    }))
-  )
+  Effect.gen(function*() {
+    const why = yield* print(asJson ? JSON.stringify(data, null, 2) : lines.join("\n"))
+    const isLost = why !== null && why !== "EPIPE"
+    if (isLost) yield* Console.error(`The output cannot be written (${why})`)
+    process.exitCode = isLost && code === 0 ? 3 : code
+  })
+
+/** Null, or why it could not be written. */
+const print = (text: string): Effect.Effect<string | null> =>
+  Effect.callback((resume) => {
+    process.stdout.write(`${text}\n`, (error) => resume(Effect.succeed(error == null ? null : codeOf(error) ?? "for no reason that is known")))
+  })
+
+/** Whoever reads has gone: that is no error of ours, and the exit code is still to be told. */
+export const outliveReaders = (): void => {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+}
 
 /** Shows how far something has come, while it runs, on a terminal. */
 export const withProgress = (words: () => string) =>

@@ -1,6 +1,7 @@
 /** One spec, more than once: what comes of it, and whether it is one history. */
 import { Effect, Result } from "effect"
 import { readFile } from "node:fs/promises"
+import { infeasible } from "../Feasible.ts"
 import * as Plan from "../Plan.ts"
 import type { Keep, Spec } from "../Run.ts"
 import { firstDifference, type TraceEvent } from "../Trace.ts"
@@ -57,10 +58,12 @@ export const readPlan = Effect.fnUntraced(function*(file: string | URL, harness:
     catch: () => new WrongUsage({ message: `${shown} cannot be read` })
   })
   const found = Plan.read(text)
-  const problems = Result.isFailure(found) ? Plan.problemLines(found.failure) : Plan.unknownNames(found.success, {
-    invariants: harness.invariants.map(({ name }) => name),
-    states: harness.quotas.map(({ state }) => state)
-  })
+  const invariants = harness.invariants.map(({ name }) => name)
+  const problems = Result.isFailure(found) ? Plan.problemLines(found.failure) : [
+    ...Plan.unknownNames(found.success, { invariants, states: harness.quotas.map(({ state }) => state) }),
+    ...(found.success.spec.blind ?? []).filter((name) => !invariants.includes(name)).map((name) => `there is no invariant "${name}"`),
+    ...infeasible(found.success.spec)
+  ]
   if (Result.isFailure(found) || problems.length > 0) {
     const message = [`${shown} is no plan:`, ...problems.map((problem) => `  ${problem}`)].join("\n")
     return yield* new WrongUsage({ message })

@@ -65,6 +65,9 @@ const wanted = Effect.fnUntraced(function*(place: Place, harness: Harness, { eng
   if (Option.isSome(plan) === Option.isSome(seed)) {
     return yield* new WrongUsage({ message: "give either --seed or --plan" })
   }
+  if (Option.isSome(plan) && Option.isSome(engine)) {
+    return yield* new WrongUsage({ message: "--engine goes with --seed: a plan has its own" })
+  }
   if (Option.isSome(plan)) {
     const read = yield* readPlan(plan.value, harness)
     return { spec: read.spec, judged: (run) => judge(read, run), repeat: byPlan(place, plan.value), remark: null } satisfies Wanted
@@ -93,7 +96,7 @@ const replay = Effect.fnUntraced(function*(usual: Place, options: Source & {
   const harness = yield* Effect.promise(() => load(usual.module))
   const { judged, remark, repeat, spec } = yield* wanted(place, harness, options)
   if (Option.isSome(options.html)) yield* prepareFile(options.html.value)
-  const pool = yield* Pool.make(place.module, 2)
+  const pool = yield* Pool.make(place.module, 2, place.patienceMs)
   const isTraced = options.trace || Option.isSome(options.html)
   const { isOne, run } = yield* repeated(pool, spec, { trace: isTraced })
   const parted = isOne ? [] : partingWords(yield* partingOf(pool, spec))
@@ -133,7 +136,7 @@ const shrink = Effect.fnUntraced(function*(usual: Place, options: Source & {
   const { remark, repeat, spec } = yield* wanted(place, harness, options)
   yield* knownInvariants(harness, Option.toArray(options.invariant))
   if (options.out !== defaultFolder) yield* prepare(options.out)
-  const pool = yield* Pool.make(place.module, 1)
+  const pool = yield* Pool.make(place.module, 1, place.patienceMs)
   const thread = pool.threads[0]!
   const first = yield* thread.ask({ _tag: "Run", spec, keep: {} })
   const invariant = Option.getOrElse(options.invariant, () => first.violations[0]?.invariant ?? "")

@@ -24,6 +24,8 @@ export interface ViolationReport {
     readonly runs: number
   } | null
   readonly files: { readonly plan: string; readonly text: string; readonly page: string } | null
+  /** Why its files could not be written. */
+  readonly unwritten: string | null
 }
 
 export interface MismatchReport extends Mismatch {
@@ -42,6 +44,8 @@ export interface Report {
   readonly interrupted: boolean
   readonly failed: number
   readonly bound: string
+  /** The run that was asked for and not made: there are not so many, or the time was up. */
+  readonly unmade: number | null
   readonly violations: ReadonlyArray<ViolationReport>
   readonly errors: ReadonlyArray<{ readonly seed: string; readonly index: number; readonly message: string }>
   readonly doubles: number
@@ -69,10 +73,13 @@ export interface ReportOptions {
   readonly interrupted: boolean
   readonly violations: ReadonlyArray<ViolationReport>
   readonly mismatches: ReadonlyArray<MismatchReport>
+  /** The one run that was asked for. Null: all of them. */
+  readonly only: number | null
 }
 
-export const report = ({ harness, seconds, tally, ...rest }: ReportOptions): Report => ({
+export const report = ({ harness, only, seconds, tally, ...rest }: ReportOptions): Report => ({
   ...rest,
+  unmade: only === null || tally.last >= only ? null : only,
   runs: tally.runs,
   exhausted: tally.exhausted,
   failed: tally.failed,
@@ -102,9 +109,9 @@ const notDue = (quota: Quota): Quota => ({ ...quota, perThousand: 0 })
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits))
 
 /** 0: all held. 1: an invariant failed. 3: the harness cannot be trusted, or has not looked where it should. */
-export const exitCodeOf = ({ errors, failed, interrupted, mismatches, quotas }: Report): number => {
+export const exitCodeOf = ({ errors, failed, interrupted, mismatches, quotas, runs, unmade }: Report): number => {
   if (failed > 0) return 1
-  if (errors.length > 0 || mismatches.length > 0) return 3
+  if (errors.length > 0 || mismatches.length > 0 || unmade !== null || runs === 0) return 3
   return !interrupted && quotas.some(({ verdict }) => verdict === "missed") ? 3 : 0
 }
 
@@ -131,8 +138,8 @@ export const lines = (report: Report, paint: Paint): ReadonlyArray<string> => [
 ]
 
 const totals = (report: Report, paint: Paint): ReadonlyArray<string> => {
-  const { bound, commit, doubles, engine, failed, mismatches, runs, seedBase, states } = report
-  const whole = report.interrupted ? ", interrupted" : report.exhausted ? ", all there are" : ""
+  const { bound, commit, doubles, engine, exhausted, failed, mismatches, runs, seedBase, states, unmade } = report
+  const whole = report.interrupted ? ", interrupted" : exhausted ? ", all there are" : ""
   const time = `${report.seconds.toFixed(1)} s on ${plural(report.threads, "thread")}`
   const pace = `${number(report.virtualOverWall)} times as fast as time`
   return [
@@ -140,12 +147,13 @@ const totals = (report: Report, paint: Paint): ReadonlyArray<string> => {
     `${report.virtualHours} virtual hours (${pace}), ${number(states)} distinct states`,
     `${number(doubles)} runs done twice, ${mismatches.length} of them unlike`,
     paint.dim(`commit ${commit ?? "unknown"}, seed base ${seedBase}`),
-    failed > 0 ? paint.red(bound) : paint.green(bound)
+    ...(unmade === null ? [] : [paint.red(`run ${unmade} was not made: ${exhausted ? "there are not so many" : "the time was up"}`)]),
+    failed > 0 || runs === 0 ? paint.red(bound) : paint.green(bound)
   ]
 }
 
 const violationLines = (violation: ViolationReport, commit: string | null, paint: Paint): ReadonlyArray<string> => {
-  const { detail, engine, files, index, invariant, promise, repeat, runs, seed, shrunk } = violation
+  const { detail, engine, files, index, invariant, promise, repeat, runs, seed, shrunk, unwritten } = violation
   return [
     paint.red(paint.bold(`BROKEN ${invariant}`)),
     ...(promise === "" ? [] : [`  ${promise}`]),
@@ -153,7 +161,8 @@ const violationLines = (violation: ViolationReport, commit: string | null, paint
     `  seed ${seed} (${engine}, run ${index}; ${plural(runs, "run")} broke this), commit ${commit ?? "unknown"}`,
     ...(shrunk === null ? [] : [`  smallest: ${shrunkWords(shrunk)}`]),
     ...repeat.map((line) => `  repeat: ${line}`),
-    ...(files === null ? [] : [`  look:   ${files.page}, ${files.text}`])
+    ...(files === null ? [] : [`  look:   ${files.page}, ${files.text}`]),
+    ...(unwritten === null ? [] : [paint.red(`  not written down: ${unwritten}`)])
   ]
 }
 

@@ -1,8 +1,8 @@
 /** `run`: many runs on all cores, and what they came to. */
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { availableParallelism } from "node:os"
-import { distinct, type Finding, signatureOf, Tally } from "../Campaign.ts"
+import { distinct, type Finding, type Mismatch, signatureOf, Tally } from "../Campaign.ts"
 import { engine, engineNames, engineWords } from "../Engines.ts"
 import type { Spec } from "../Run.ts"
 import { defaultFolder, prepare, promisesOf, writeFailure } from "./Artifacts.ts"
@@ -10,7 +10,7 @@ import { explore } from "./Explore.ts"
 import { duration, knownInvariants, positive, word } from "./Flags.ts"
 import { type Harness, load, type Place } from "./Harness.ts"
 import { baseOf, byNumber, byPlan, bySeed, commit } from "./Identity.ts"
-import { finish, json, paint, withProgress } from "./Output.ts"
+import { finish, json, paint, withProgress, WrongUsage } from "./Output.ts"
 import * as Pool from "./Pool.ts"
 import { partingOf } from "./Repeat.ts"
 import { exitCodeOf, lines, type MismatchReport, report, type ViolationReport } from "./Report.ts"
@@ -89,7 +89,7 @@ const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
   const harness = quotasOn(yield* Effect.promise(() => load(usual.module)), options.store)
   yield* knownInvariants(harness, options.blind)
   if (options.out !== defaultFolder) yield* prepare(options.out)
-  const pool = yield* Pool.make(place.module, options.workers)
+  const pool = yield* Pool.make(place.module, options.workers, place.patienceMs)
   const found = commit(place)
   const base = Option.getOrElse(options.seedBase, () => baseOf(found))
   const limit = Option.getOrElse(options.seeds, () =>
@@ -97,35 +97,54 @@ const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
   const begun = performance.now()
   const end = begun + Duration.toMillis(Option.getOrElse(options.for, () => Duration.infinity))
   const tally = new Tally()
-  const conclude = Effect.fnUntraced(function*(interrupted: boolean, seconds: number) {
-    const violations = interrupted || !options.shrink
-      ? bare(place, harness, tally, base)
-      : yield* smallest(place, harness, pool, tally, { base, folder: options.out })
-    const mismatches = interrupted
-      ? tally.mismatches.map((mismatch) => ({ ...mismatch, parted: null }))
-      : yield* lookInto(pool, tally)
+  const only = Option.getOrNull(options.only)
+  if (only !== null && only >= limit) return yield* new WrongUsage({ message: `there is no run ${only} of ${limit}: the first is 0` })
+  const elapsed = () => (performance.now() - begun) / 1_000
+  const tell = (interrupted: boolean, violations: ReadonlyArray<ViolationReport>, mismatches: ReadonlyArray<MismatchReport>) => {
     const { engine, workers: threads } = options
     const last = report({
-      tally, harness, commit: found, engine, seedBase: base, threads, seconds, interrupted, violations, mismatches
+      tally, harness, commit: found, engine, seedBase: base, threads, seconds, interrupted, violations, mismatches, only
     })
-    yield* finish(options.json, last, lines(last, paint), exitCodeOf(last))
+    return finish(options.json, last, lines(last, paint), exitCodeOf(last))
+  }
+  /** What is known without any thread: of an interrupted campaign, or of one that has lost a thread. */
+  const tellBare = (interrupted: boolean) =>
+    Effect.suspend(() => tell(interrupted, bare(place, harness, tally, base), tally.mismatches.map(unseen)))
+  let seconds = 0
+  const explored = Effect.sync(() => {
+    seconds = elapsed()
   })
-  const elapsed = () => (performance.now() - begun) / 1_000
-  yield* explore({
+  const isWhole = yield* explore({
     pool, tally, base,
     wave: engine(options.engine, base),
     runs: limit,
     enough: () => performance.now() >= end,
     double: options.double,
     first: options.first,
-    only: Option.getOrNull(options.only),
+    only,
     blind: options.blind
   }).pipe(
     withProgress(() => progress(tally, elapsed())),
-    Effect.onInterrupt(() => Effect.orDie(conclude(true, elapsed())))
+    Effect.ensuring(explored),
+    Effect.onInterrupt(() => tellBare(true))
   )
-  yield* conclude(false, elapsed()).pipe(withProgress(() => `looking into ${tally.failed} failures`))
+  if (!isWhole) return yield* tellBare(false)
+  const look = Effect.all([
+    options.shrink
+      ? smallest(place, harness, pool, tally, { base, folder: options.out })
+      : Effect.sync(() => bare(place, harness, tally, base)),
+    lookInto(pool, tally)
+  ])
+  const looked = yield* look.pipe(
+    Effect.catchTag("ThreadLost", ({ message, spec }) =>
+      Effect.as(Effect.sync(() => tally.breakdowns.push({ index: -1, spec: spec ?? { seed: base, engine: "swarm" }, message })), null)),
+    withProgress(() => `looking into ${tally.failed} failures`),
+    Effect.onInterrupt(() => tellBare(true))
+  )
+  yield* looked === null ? tellBare(false) : tell(false, ...looked)
 })
+
+const unseen = (mismatch: Mismatch): MismatchReport => ({ ...mismatch, parted: null })
 
 const progress = ({ failed, runs, virtualMs }: Tally, seconds: number): string =>
   [
@@ -142,12 +161,12 @@ const bare = (place: Place, harness: Harness, tally: Tally, base: string): Reado
     const { detail, index, spec } = failure!
     return {
       invariant, promise: promisesOf(harness).get(invariant) ?? "", detail, runs: count, index, seed: spec.seed,
-      engine: spec.engine, repeat: [againBy(place, spec, base, index)], shrunk: null, files: null
+      engine: spec.engine, repeat: [againBy(place, spec, base, index)], shrunk: null, files: null, unwritten: null
     }
   })
 
 const againBy = (place: Place, spec: Spec, base: string, index: number): string =>
-  bySeed(place, spec) ?? byNumber(place, { base, engine: spec.engine, index })
+  bySeed(place, spec) ?? byNumber(place, { base, engine: spec.engine, index, blind: spec.blind })
 
 /** What broke, each bug once, as small as it gets, and written down. */
 const smallest = Effect.fnUntraced(function*(
@@ -172,12 +191,15 @@ const smallest = Effect.fnUntraced(function*(
     const again = againBy(place, spec, base, index)
     const promise = promisesOf(harness).get(invariant) ?? ""
     const known = { invariant, promise, detail, runs: count, index, seed: spec.seed, engine: spec.engine }
-    if (shrunk === null) return { ...known, repeat: [again], shrunk: null, files: null }
+    if (shrunk === null) return { ...known, repeat: [again], shrunk: null, files: null, unwritten: null }
     const [whole] = yield* pool.each([{ _tag: "Run", spec: shrunk.spec, keep: { trace: true } } as const])
-    const files = yield* writeFailure(place, harness, { invariant, shrunk, run: whole!, folder, foundBy: again })
+    // What cannot be written down was found all the same.
+    const written = yield* Effect.result(writeFailure(place, harness, { invariant, shrunk, run: whole!, folder, foundBy: again }))
+    const files = Result.isSuccess(written) ? written.success : null
     return {
       ...known,
-      repeat: [byPlan(place, files.plan), again],
+      repeat: files === null ? [again] : [byPlan(place, files.plan), again],
+      unwritten: Result.isFailure(written) ? written.failure.message : null,
       shrunk: {
         faults: shrunk.spec.faults?.length ?? shrunk.run.fired.length,
         deviations: shrunk.spec.deviations?.length ?? 0,

@@ -73,7 +73,7 @@ const replayed = Effect.fnUntraced(function*(place: Place, shelf: Shelf, { json,
     return yield* new WrongUsage({ message: `there is no ${one[shelf]} ${unknown.join(", ")}; there are: ${known}` })
   }
   const chosen = names.includes("all") ? all : all.filter(({ name }) => names.includes(name))
-  const pool = yield* Pool.make(place.module, 2)
+  const pool = yield* Pool.make(place.module, 2, place.patienceMs)
   const reports = yield* Effect.forEach(chosen, Effect.fnUntraced(function*(plan) {
     const { isOne, run } = yield* repeated(pool, plan.spec)
     const { findings, verdict } = judge(plan, run)

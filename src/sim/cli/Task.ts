@@ -35,11 +35,16 @@ export interface Answers {
 
 export type AnswerTo<T extends Task> = Answers[T["_tag"]]
 
-/** `now` in milliseconds, for the time that a search may take. */
-export const perform = (task: Task, simulate: Simulate, now: () => number): Answers[Task["_tag"]] => {
+/** `now` in milliseconds, for the time that a search may take. `about` hears which run is next. */
+export const perform = (
+  task: Task,
+  simulate: Simulate,
+  now: () => number,
+  about: (index: number) => void = () => {}
+): Answers[Task["_tag"]] => {
   switch (task._tag) {
     case "Runs":
-      return runs(task.jobs, simulate)
+      return runs(task.jobs, simulate, about)
     case "Run":
       return simulate(task.spec, task.keep)
     case "Shrink": {
@@ -51,10 +56,13 @@ export const perform = (task: Task, simulate: Simulate, now: () => number): Answ
 }
 
 /** Armed once around all of them, which is cheaper than around each. */
-const runs = (jobs: ReadonlyArray<Asked>, simulate: Simulate): ReadonlyArray<Outcome> => {
+const runs = (jobs: ReadonlyArray<Asked>, simulate: Simulate, about: (index: number) => void): ReadonlyArray<Outcome> => {
   const tripwires = Tripwires.arm()
   try {
-    return jobs.map((job) => outcome(job, simulate))
+    return jobs.map((job) => {
+      about(job.index)
+      return outcome(job, simulate)
+    })
   } finally {
     tripwires.disarm()
   }
