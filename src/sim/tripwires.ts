@@ -1,6 +1,6 @@
 /**
  * While they are armed, whatever would let the real world into a simulation throws and says what was touched: clocks,
- * randomness, timers, the network, promises. Programs may swallow that, so it is also remembered.
+ * randomness, timers, the network, promises, languages and time zones, what is garbage. Programs may swallow that, so it is also remembered.
  */
 
 /** Something outside the simulation was touched. Always a bug of the program or of a simulated port. */
@@ -35,7 +35,17 @@ const world = globalThis as unknown as Record<string, object | undefined> & { re
 const wires: ReadonlyArray<readonly [owner: () => object | undefined, name: string, members: ReadonlyArray<string>]> = [
   [() => globalThis, "", [
     "setTimeout", "setInterval", "setImmediate", "queueMicrotask",
-    "fetch", "WebSocket", "EventSource", "BroadcastChannel", "MessageChannel"
+    "fetch", "WebSocket", "EventSource", "BroadcastChannel", "MessageChannel", "WeakRef", "FinalizationRegistry"
+  ]],
+  // What these say depends on the machine: its language, and where on earth it is.
+  [() => world["Intl"], "Intl.", [
+    "DateTimeFormat", "Collator", "NumberFormat", "PluralRules", "RelativeTimeFormat", "ListFormat", "Segmenter"
+  ]],
+  [() => String.prototype, "String.prototype.", ["localeCompare", "toLocaleLowerCase", "toLocaleUpperCase"]],
+  [() => Number.prototype, "Number.prototype.", ["toLocaleString"]],
+  [() => (world["Date"] as { readonly prototype?: object } | undefined)?.prototype, "Date.prototype.", [
+    "getTimezoneOffset", "getFullYear", "getMonth", "getDate", "getDay", "getHours", "getMinutes",
+    "toString", "toDateString", "toTimeString", "toLocaleString", "toLocaleDateString", "toLocaleTimeString"
   ]],
   [() => world["Math"], "Math.", ["random"]],
   [() => world["performance"], "performance.", ["now", "mark", "measure"]],

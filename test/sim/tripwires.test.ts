@@ -31,6 +31,13 @@ const touches: Readonly<Record<string, () => unknown>> = {
   "crypto.subtle.digest": () => crypto.subtle.digest("SHA-256", new Uint8Array(1)),
   "fetch": () => fetch("http://127.0.0.1:1"),
   "AbortSignal.timeout": () => AbortSignal.timeout(1_000),
+  "WeakRef": () => new WeakRef({}),
+  "FinalizationRegistry": () => new FinalizationRegistry(() => {}),
+  "Intl.DateTimeFormat": () => new Intl.DateTimeFormat("en").format(),
+  "String.prototype.localeCompare": () => "a".localeCompare("b"),
+  "Number.prototype.toLocaleString": () => (1_000).toLocaleString(),
+  "Date.prototype.getHours": () => new Date(0).getHours(),
+  "Date.prototype.toString": () => String(new Date(0)),
   "new Promise": () => new Promise(() => {}),
   "Promise.resolve": () => Promise.resolve(1),
   "an async function or a promise": async () => {}
@@ -76,7 +83,8 @@ describe("afterwards", () => {
     const picture = () => [
       Date, Promise, Math.random, setTimeout, setInterval, setImmediate, queueMicrotask, fetch, performance.now,
       process.nextTick, process.hrtime, process.hrtime.bigint,
-      crypto.getRandomValues, crypto.randomUUID, crypto.subtle.digest, AbortSignal.timeout
+      crypto.getRandomValues, crypto.randomUUID, crypto.subtle.digest, AbortSignal.timeout,
+      WeakRef, Intl.DateTimeFormat, String.prototype.localeCompare, Date.prototype.getHours
     ]
     const before = picture()
     touching(() => 1)()
