@@ -1,6 +1,7 @@
 /**
  * While they are armed, whatever would let the real world into a simulation throws and says what was touched: clocks,
- * randomness, timers, the network, promises, languages and time zones, what is garbage. Programs may swallow that, so it is also remembered.
+ * randomness, timers, the network, promises, languages, time zones, garbage. Programs may swallow that, so it is also
+ * remembered.
  */
 
 /** Something outside the simulation was touched. Always a bug of the program or of a simulated port. */

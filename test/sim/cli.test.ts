@@ -75,7 +75,7 @@ describe("run", () => {
 
   it("prints what was done when it is interrupted", async () => {
     const args = ["run", "--for", "1h", "--json", "--seed-base", "x"]
-    const { code, out } = await sim(args, ["charge"], { interrupt: true })
+    const { code, out } = await sim(args, ["charge"], { interrupt: 170 })
     assert.strictEqual(code, 130)
     const said = JSON.parse(out)
     assert.isTrue(said.interrupted)

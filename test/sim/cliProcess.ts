@@ -15,13 +15,13 @@ interface Said {
   readonly err: string
 }
 
-/** Runs a command to its end, or presses Ctrl-C after many runs. */
+/** Runs a command to its end, or presses Ctrl-C after so many runs. */
 export const sim = (
   args: ReadonlyArray<string>,
   bugs: ReadonlyArray<Bug> = [],
-  { env: more = {}, interrupt = false, main = "test/sim/toyMain.ts", read = true }: Readonly<{
+  { env: more = {}, interrupt = 0, main = "test/sim/toyMain.ts", read = true }: Readonly<{
     env?: Record<string, string>
-    interrupt?: boolean
+    interrupt?: number
     main?: string
     /** Whether anybody reads what it says. */
     read?: boolean
@@ -29,14 +29,15 @@ export const sim = (
 ) =>
   new Promise<Said>((resolve) => {
     const cache = { NODE_COMPILE_CACHE: join(folder, "cache") }
-    const env = { ...process.env, ...cache, TOY_BUGS: bugs.join(","), ...(interrupt ? { TOY_LOUD: "1" } : {}), ...more }
+    const env = { ...process.env, ...cache, TOY_BUGS: bugs.join(","), ...(interrupt > 0 ? { TOY_LOUD: "1" } : {}), ...more }
     const child = spawn(process.execPath, [main, ...args], { cwd: root, env })
     let [out, err] = ["", ""]
     if (!read) child.stdout.destroy()
     child.stdout.on("data", (chunk) => out += String(chunk))
     child.stderr.on("data", (chunk) => err += String(chunk))
     child.on("close", (code) => resolve({ code, out, err }))
-    if (interrupt) child.stderr.on("data", () => err.length > 1_000 && child.kill("SIGINT"))
+    const runs = () => err.split("a run\n").length - 1
+    if (interrupt > 0) child.stderr.on("data", () => runs() >= interrupt && child.kill("SIGINT"))
   })
 
 export const data = async (args: ReadonlyArray<string>, bugs: ReadonlyArray<Bug> = []) => {

@@ -66,6 +66,24 @@ describe("nobody who reads", () => {
   })
 })
 
+describe("Ctrl-C", () => {
+  it("prints what was done while failures are made small", async () => {
+    const args = ["run", "--seeds", "40", "--seed-base", "x", "--workers", "1", "--double", "0%", "--json"]
+    const { code, out } = await sim(args, ["charge"], { env: { TOY_TIRES: "40" }, interrupt: 41 })
+    assert.strictEqual(code, 130)
+    const said = JSON.parse(out)
+    assert.deepStrictEqual([said.runs, said.interrupted, said.violations.length], [40, true, 1])
+  })
+
+  it("says which plans were not looked at", async () => {
+    const { code, out } = await sim(["corpus", "--json"], [], { interrupt: 1 })
+    assert.strictEqual(code, 130)
+    const { corpus, error, unseen } = JSON.parse(out)
+    if (error === undefined) assert.strictEqual(corpus.length + unseen.length, 2)
+    else assert.strictEqual(error, "interrupted")
+  })
+})
+
 describe("wrong usage", () => {
   it.each([
     ["run", "--seeds", "0"],

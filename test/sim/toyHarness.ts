@@ -1,7 +1,8 @@
 /**
  * The toy as a harness of the command line. `TOY_BUGS` says what is planted in it; `TOY_LOUD` makes it tell of runs, and in
- * those of the seed `TOY_HANGS` it computes for ever.
+ * those of the seed `TOY_HANGS`, and after as many as `TOY_TIRES` says, it computes for ever.
  */
+import { writeSync } from "node:fs"
 import type { Harness } from "../../src/sim/cli/Harness.ts"
 import type { Simulate } from "../../src/sim/Run.ts"
 import { type Bug, toy } from "./toy.ts"
@@ -10,13 +11,20 @@ const bugs = (process.env["TOY_BUGS"] ?? "").split(",").filter(Boolean) as Reado
 
 const sane = toy(...bugs)
 
+const enough = Number(process.env["TOY_TIRES"] ?? Infinity)
+let runs = 0
+
 const simulate: Simulate = (spec, keep) => {
-  while (spec.seed === process.env["TOY_HANGS"]) { /* for ever */ }
+  runs++
+  if (spec.seed === process.env["TOY_HANGS"] || runs > enough) {
+    for (;;) continue
+  }
   return sane(spec, keep)
 }
 
 const loud: Simulate = (spec, keep) => {
-  process.stderr.write("a run\n")
+  // At once, also by a thread that never comes back.
+  writeSync(2, "a run\n")
   return simulate(spec, keep)
 }
 

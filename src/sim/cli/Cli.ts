@@ -5,7 +5,7 @@ import { CliError, CliOutput, Command } from "effect/cli"
 import { explainCommand, selfTestCommand } from "./Explain.ts"
 import type { Place } from "./Harness.ts"
 import { mutantsCommand } from "./Mutants.ts"
-import { outliveReaders, WrongUsage } from "./Output.ts"
+import { interrupted, outliveReaders, WrongUsage } from "./Output.ts"
 import { ThreadLost } from "./Pool.ts"
 import { replayCommand, shrinkCommand } from "./Replay.ts"
 import { runCommand } from "./Run.ts"
@@ -64,6 +64,7 @@ export const runMain = (place: Place): void => {
   NodeRuntime.runMain(
     Command.run(sim(place), { version: "0.1.0" }).pipe(
       Effect.tapError(tell),
+      Effect.onInterrupt(() => interrupted),
       Effect.provide(presenter),
       Effect.provide(NodeServices.layer)
     ),

@@ -52,10 +52,17 @@ const explain = Effect.fnUntraced(function*(place: Place, asJson: boolean) {
 
 export const selfTestCommand = Command.make("self-test", { json }, ({ json }) =>
   Effect.gen(function*() {
-    const results = yield* Effect.forEach(checks, ({ promise, run }) =>
+    const results: Array<{ readonly promise: string; readonly finding: string | null }> = []
+    const conclude = Effect.suspend(() => {
+      const lines = results.map(({ finding, promise }) =>
+        finding === null ? `${paint.green("holds")}  ${promise}` : `${paint.red("fails")}  ${promise}: ${finding}`)
+      return finish(json, { checks: results }, lines, results.some(({ finding }) => finding !== null) ? 3 : 0)
+    })
+    yield* Effect.forEach(checks, ({ promise, run }) =>
       // Checks take long: whoever wants to stop gets a turn between them.
-      Effect.as(Effect.sleep(0), { promise, finding: run() })).pipe(withProgress(() => "trying the kernel on this Effect"))
-    const lines = results.map(({ finding, promise }) =>
-      finding === null ? `${paint.green("holds")}  ${promise}` : `${paint.red("fails")}  ${promise}: ${finding}`)
-    yield* finish(json, { checks: results }, lines, results.some(({ finding }) => finding !== null) ? 3 : 0)
+      Effect.as(Effect.sleep(0), results.push({ promise, finding: run() })), { discard: true }).pipe(
+        withProgress(() => "trying the kernel on this Effect"),
+        Effect.onInterrupt(() => conclude)
+      )
+    yield* conclude
   })).pipe(Command.withDescription("Try what the simulator stands on, on the Effect that is installed"))

@@ -19,12 +19,22 @@ export const paint: Paint = process.stdout.isTTY && process.env["NO_COLOR"] === 
   ? { red: sgr(31), green: sgr(32), dim: sgr(2), bold: sgr(1) }
   : { red: plain, green: plain, dim: plain, bold: plain }
 
+/** Whether anything was answered. */
+let said = false
+
+/** What a command says that was interrupted before it had anything to say: for those who wait for data. */
+export const interrupted: Effect.Effect<void> = Effect.suspend(() =>
+  said || !process.argv.includes("--json")
+    ? Effect.void
+    : Console.log(JSON.stringify({ error: "interrupted", exitCode: 130 }, null, 2)))
+
 /**
  * Prints one of both, and leaves with this code once nothing is left to do. It is the answer also where nobody reads to
  * the end; what could not be written for another reason is no data, and green no more.
  */
 export const finish = (asJson: boolean, data: object, lines: ReadonlyArray<string>, code: number): Effect.Effect<void> =>
   Effect.gen(function*() {
+    said = true
     const why = yield* print(asJson ? JSON.stringify(data, null, 2) : lines.join("\n"))
     const isLost = why !== null && why !== "EPIPE"
     if (isLost) yield* Console.error(`The output cannot be written (${why})`)

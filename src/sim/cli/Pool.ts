@@ -76,16 +76,20 @@ const start = (module: URL, number: number, patienceMs: number): Effect.Effect<T
   })))
 }
 
-/** Fails once a thread is in the same run when looked at twice. */
-const stuck = Effect.fnUntraced(function*(pulse: Pulse, patienceMs: number): Effect.fn.Return<never, string> {
-  while (true) {
-    const before = pulse.beats
-    yield* Effect.sleep(patienceMs)
-    if (before % 2 === 1 && pulse.beats === before) {
-      return yield* Effect.fail(`a run has not come to its end within ${patienceMs / 1_000} s: something computes for ever`)
-    }
-  }
-})
+/** Fails once a thread is in the same run when looked at twice: by the clock of the machine, whatever Effect's says. */
+const stuck = (pulse: Pulse, patienceMs: number): Effect.Effect<never, string> =>
+  Effect.callback((resume) => {
+    let before = pulse.beats
+    const timer = setInterval(() => {
+      const now = pulse.beats
+      if (now === before && now % 2 === 1) {
+        clearInterval(timer)
+        resume(Effect.fail(`a run has not come to its end within ${patienceMs / 1_000} s: something computes for ever`))
+      }
+      before = now
+    }, patienceMs)
+    return Effect.sync(() => clearInterval(timer))
+  })
 
 /** The run that a thread is in the middle of. */
 const told = (task: Task, { index }: Pulse): Pick<ThreadLost, "spec" | "index"> =>

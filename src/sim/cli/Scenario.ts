@@ -74,11 +74,18 @@ const replayed = Effect.fnUntraced(function*(place: Place, shelf: Shelf, { json,
   }
   const chosen = names.includes("all") ? all : all.filter(({ name }) => names.includes(name))
   const pool = yield* Pool.make(place.module, 2, place.patienceMs)
-  const reports = yield* Effect.forEach(chosen, Effect.fnUntraced(function*(plan) {
+  const reports: Array<PlanReport> = []
+  const conclude = Effect.suspend(() => {
+    const unseen = chosen.map(({ name }) => name).filter((name) => !reports.some((report) => report.name === name))
+    const data = { commit: commit(place), [shelf]: reports, unseen }
+    const left = unseen.length === 0 ? [] : [paint.red(`not looked at: ${unseen.join(", ")}`)]
+    return finish(json, data, [...reports.flatMap(planLines), ...left, paint.dim(`commit ${data.commit ?? "unknown"}`)], codeOf(reports))
+  })
+  yield* Effect.forEach(chosen, Effect.fnUntraced(function*(plan) {
     const { isOne, run } = yield* repeated(pool, plan.spec)
     const { findings, verdict } = judge(plan, run)
     const isTwo = !isOne && verdict !== "broke"
-    return {
+    reports.push({
       name: plan.name,
       comment: plan.comment,
       holds: plan.holds ?? [],
@@ -90,11 +97,9 @@ const replayed = Effect.fnUntraced(function*(place: Place, shelf: Shelf, { json,
       fired: run.fired,
       violations: run.violations,
       repeat: `${place.command} replay --plan ${quoted(fileOf(place, shelf, plan.name))}`
-    } satisfies PlanReport
-  })).pipe(withProgress(() => `${chosen.length} plans`))
-  const data = { commit: commit(place), [shelf]: reports }
-  const lines = [...reports.flatMap(planLines), paint.dim(`commit ${data.commit ?? "unknown"}`)]
-  yield* finish(json, data, lines, codeOf(reports))
+    })
+  }), { discard: true }).pipe(withProgress(() => `${chosen.length} plans`), Effect.onInterrupt(() => conclude))
+  yield* conclude
 })
 
 const fileOf = (place: Place, shelf: Shelf, name: string): string =>
