@@ -15,7 +15,8 @@ describe("a run that computes for ever", () => {
     assert.deepStrictEqual(said.errors, [{
       seed: "x/swarm/5",
       index: 5,
-      message: "a run has not come to its end within 5 s: something computes for ever"
+      message: "a run has not come to its end within 5 s: something computes for ever",
+      repeat: "node test/sim/toyMain.ts replay --seed x/swarm/5 --engine swarm"
     }])
     assert.strictEqual(said.runs, 5)
   })
@@ -46,6 +47,17 @@ describe("a failure that cannot be written down", () => {
     assert.match(found.unwritten, /^\/proc\/.* cannot be written/)
     assert.isNull(found.files)
     assert.match(found.repeat[0], /replay --seed x\/swarm\/\d+ --engine swarm$/)
+  })
+})
+
+describe("a search for less that cannot be written down", () => {
+  it("is told all the same, with 1", async () => {
+    const { out: text } = await sim(["run", "--seeds", "40", "--seed-base", "x", "--no-shrink", "--json"], ["charge"])
+    const [{ seed }] = JSON.parse(text).violations
+    const { code, out } = await sim(["shrink", "--seed", seed, "--out", "/proc", "--json"], ["charge"])
+    const said = JSON.parse(out)
+    assert.deepStrictEqual([code, said.files, said.faults], [1, null, 1])
+    assert.match(said.unwritten, /^\/proc\/.* cannot be written/)
   })
 })
 

@@ -1,5 +1,5 @@
 /** `replay` and `shrink`: one run again, as it was or as small as it gets. */
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { engineNames } from "../Engines.ts"
 import { judge } from "../Plan.ts"
@@ -151,22 +151,27 @@ const shrink = Effect.fnUntraced(function*(usual: Place, options: Source & {
     return yield* finish(options.json, { ...factsOf(first), remark, shrunk: null }, lines, other === undefined ? 0 : 1)
   }
   const run = yield* thread.ask({ _tag: "Run", spec: shrunk.spec, keep: { trace: true } })
-  const files = yield* writeFailure(place, harness, {
+  // What cannot be written down was found all the same.
+  const written = yield* Effect.result(writeFailure(place, harness, {
     invariant, shrunk, run, folder: options.out, foundBy: repeat ?? `${spec.engine} of ${spec.seed}`
-  })
+  }))
+  const files = Result.isSuccess(written) ? written.success : null
+  const unwritten = Result.isFailure(written) ? written.failure.message : null
   const { finished, from, isPlan, runs } = shrunk
   const broken = run.violations.map((one) => ({ ...one, promise: promisesOf(harness).get(one.invariant) ?? "" }))
   const faults = shrunk.spec.faults?.length ?? run.fired.length
   const deviations = shrunk.spec.deviations?.length ?? 0
   const before = `${plural(from.faults, "fault")} and ${plural(from.deviations, "deviation")}`
-  yield* finish(options.json, { ...factsOf(run), invariant, isPlan, finished, runs, from, faults, deviations, files }, [
+  const data = { ...factsOf(run), invariant, isPlan, finished, runs, from, faults, deviations, files, unwritten }
+  yield* finish(options.json, data, [
     ...summary(run, { broken }),
     isPlan
       ? `shrunk  from ${before} to ${faults} and ${deviations}, in ${runs} runs`
       : "shrunk  not at all: only the seed repeats it, faults and deviations written down do not",
     ...(finished ? [] : ["        there was no time to look for less"]),
     paint.dim(`commit  ${commit(place) ?? "unknown"}`),
-    `repeat  ${byPlan(place, files.plan)}`,
-    `look    ${files.page}, ${files.text}`
+    ...(files === null
+      ? [paint.red(`not written down: ${unwritten}`)]
+      : [`repeat  ${byPlan(place, files.plan)}`, `look    ${files.page}, ${files.text}`])
   ], 1)
 })

@@ -1,6 +1,7 @@
 /** What a campaign says at its end: as data, and for people. */
 import { boundOf, type Mismatch, type Quota, type Reached, type Tally } from "../Campaign.ts"
 import type { FaultKind } from "../Faults.ts"
+import type { Spec } from "../Run.ts"
 import type { Harness } from "./Harness.ts"
 import { type Parting, partingWords } from "./Repeat.ts"
 
@@ -47,7 +48,13 @@ export interface Report {
   /** The run that was asked for and not made: there are not so many, or the time was up. */
   readonly unmade: number | null
   readonly violations: ReadonlyArray<ViolationReport>
-  readonly errors: ReadonlyArray<{ readonly seed: string; readonly index: number; readonly message: string }>
+  readonly errors: ReadonlyArray<{
+    readonly seed: string
+    readonly index: number
+    readonly message: string
+    /** The command line that makes it again. */
+    readonly repeat: string
+  }>
   readonly doubles: number
   readonly mismatches: ReadonlyArray<MismatchReport>
   readonly seconds: number
@@ -75,9 +82,10 @@ export interface ReportOptions {
   readonly mismatches: ReadonlyArray<MismatchReport>
   /** The one run that was asked for. Null: all of them. */
   readonly only: number | null
+  readonly again: (spec: Spec, index: number) => string
 }
 
-export const report = ({ harness, only, seconds, tally, ...rest }: ReportOptions): Report => ({
+export const report = ({ again, harness, only, seconds, tally, ...rest }: ReportOptions): Report => ({
   ...rest,
   unmade: only === null || tally.last >= only ? null : only,
   runs: tally.runs,
@@ -87,7 +95,7 @@ export const report = ({ harness, only, seconds, tally, ...rest }: ReportOptions
   errors: tally.breakdowns
     .toSorted((one, other) => one.index - other.index)
     .slice(0, errorsMax)
-    .map(({ index, message, spec }) => ({ seed: spec.seed, index, message })),
+    .map(({ index, message, spec }) => ({ seed: spec.seed, index, message, repeat: again(spec, index) })),
   doubles: tally.doubles,
   seconds: rounded(seconds, 3),
   runsPerSecond: rounded(tally.runs / Math.max(seconds, 0.001), 1),
@@ -124,8 +132,8 @@ export interface Paint {
 
 export const lines = (report: Report, paint: Paint): ReadonlyArray<string> => [
   ...report.violations.flatMap((violation) => [...violationLines(violation, report.commit, paint), ""]),
-  ...report.errors.flatMap(({ message, seed }) =>
-    [paint.red(`The simulation itself failed at seed ${seed}`), indented(message), ""]),
+  ...report.errors.flatMap(({ message, repeat, seed }) =>
+    [paint.red(`The simulation itself failed at seed ${seed}`), indented(message), `  repeat: ${repeat}`, ""]),
   ...report.mismatches.flatMap((mismatch) => [...mismatchLines(mismatch, paint), ""]),
   ...table("faults", Object.entries(report.faults).map(([kind, times]) => [kind, number(times)])),
   ...(report.faultsUnseen.length === 0 ? [] : [paint.dim(`never struck: ${report.faultsUnseen.join(", ")}`)]),

@@ -103,7 +103,8 @@ const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
   const tell = (interrupted: boolean, violations: ReadonlyArray<ViolationReport>, mismatches: ReadonlyArray<MismatchReport>) => {
     const { engine, workers: threads } = options
     const last = report({
-      tally, harness, commit: found, engine, seedBase: base, threads, seconds, interrupted, violations, mismatches, only
+      tally, harness, commit: found, engine, seedBase: base, threads, seconds, interrupted, violations, mismatches, only,
+      again: (spec, index) => againBy(place, spec, base, index)
     })
     return finish(options.json, last, lines(last, paint), exitCodeOf(last))
   }
@@ -137,7 +138,11 @@ const run = Effect.fnUntraced(function*(usual: Place, options: Options) {
   ])
   const looked = yield* look.pipe(
     Effect.catchTag("ThreadLost", ({ message, spec }) =>
-      Effect.as(Effect.sync(() => tally.breakdowns.push({ index: -1, spec: spec ?? { seed: base, engine: "swarm" }, message })), null)),
+      Effect.sync(() => {
+        const index = tally.failuresByInvariant.flatMap(({ first }) => first).find((one) => one.spec === spec)?.index ?? -1
+        tally.breakdowns.push({ index, spec: spec ?? { seed: base, engine: "swarm" }, message })
+        return null
+      })),
     withProgress(() => `looking into ${tally.failed} failures`),
     Effect.onInterrupt(() => tellBare(true))
   )
