@@ -1,6 +1,6 @@
 /** The command line of the simulator: every command says what it does with `--help`, and prints data with `--json`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Cause, Console, Effect, Exit, Runtime } from "effect"
+import { Cause, Console, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { explainCommand, selfTestCommand } from "./Explain.ts"
 import type { Place } from "./Harness.ts"
@@ -65,8 +65,7 @@ export const runMain = (place: Place): void => {
     Command.run(sim(place), { version: "0.1.0" }).pipe(
       Effect.tapError(tell),
       Effect.onInterrupt(() => interrupted),
-      Effect.provide(presenter),
-      Effect.provide(NodeServices.layer)
+      Effect.provide(Layer.mergeAll(presenter, NodeServices.layer))
     ),
     { teardown }
   )
