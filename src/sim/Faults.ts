@@ -74,6 +74,13 @@ export interface Point {
 /** Something that went wrong, or is to. */
 export interface Fault extends Point {
   readonly kind: FaultKind
+  /** The point that its details were drawn for: how long it lasts, how far it goes. Absent: its own. */
+  readonly like?: Point
+}
+
+/** A fault that is looked for by its time: it strikes whoever comes by first, at that place and not before. */
+export interface Moment extends Fault {
+  readonly notBefore: number
 }
 
 /** Where it may strike, and what may: all that a sweep needs to know. */
@@ -82,12 +89,14 @@ export interface Occasion extends Point {
 }
 
 export interface Faults {
-  /** Which of these kinds strikes here, if any. Asked once for each point. */
-  readonly strike: (point: Point, kinds: ReadonlyArray<FaultKind>) => FaultKind | null
+  /** What strikes here at this time, if anything does: one of these kinds. Asked once for each point. */
+  readonly strike: (point: Point, kinds: ReadonlyArray<FaultKind>, now: number) => Fault | null
+  /** Those that were planned for points that were not reached, or did not offer them: of a stale plan. */
+  readonly unused: () => ReadonlyArray<Fault>
 }
 
 /** Nothing goes wrong. */
-export const none: Faults = { strike: () => null }
+export const none: Faults = { strike: () => null, unused: () => [] }
 
 /** How likely each kind is at each of its points. Absent: never. */
 export type Rates = Readonly<Partial<Record<FaultKind, number>>>
@@ -97,33 +106,59 @@ export const drawn = (key: Key, rates: Rates): Faults => ({
   strike: (point, kinds) => {
     for (const kind of kinds) {
       const rate = rates[kind]
-      if (rate !== undefined && key.at(kind, point.actor, point.label, point.index).chance(rate)) return kind
+      if (rate !== undefined && key.at(kind, point.actor, point.label, point.index).chance(rate)) return { kind, ...point }
     }
     return null
-  }
+  },
+  unused: () => []
 })
 
-/** Exactly these faults. `unused` are those whose point was not reached, or did not offer them: a stale plan. */
-export const planned = (faults: ReadonlyArray<Fault>): Faults & { readonly unused: () => ReadonlyArray<Fault> } => {
+/** Exactly these faults. */
+export const planned = (faults: ReadonlyArray<Fault>): Faults => {
   const waiting = new Map(faults.map((fault) => [nameOf(fault), fault]))
   return {
     strike: (point, kinds) => {
       const fault = waiting.get(nameOf(point))
       if (fault === undefined || !kinds.includes(fault.kind)) return null
       waiting.delete(nameOf(point))
-      return fault.kind
+      return fault
     },
     unused: () => [...waiting.values()]
   }
 }
 
-/** Tells `listen` of every occasion before it is decided. */
-export const watched = (faults: Faults, listen: (occasion: Occasion) => void): Faults => ({
-  strike: (point, kinds) => {
-    listen({ ...point, kinds })
-    return faults.strike(point, kinds)
+/**
+ * These faults, each at its time and not at its point: where some are left out, all that comes later is counted anew,
+ * but it still happens at about the same time. Only to find out what to write down.
+ */
+export const timed = (moments: ReadonlyArray<Moment>): Faults => {
+  const waiting = new Map<string, Array<Moment>>()
+  for (const moment of moments) waiting.set(placeOf(moment), [...waiting.get(placeOf(moment)) ?? [], moment])
+  return {
+    strike: (point, kinds, now) => {
+      const line = waiting.get(placeOf(point)) ?? []
+      const next = line.findIndex(({ kind, notBefore }) => notBefore <= now && kinds.includes(kind))
+      if (next < 0) return null
+      const [{ kind, ...moment }] = line.splice(next, 1) as [Moment]
+      const like = moment.like ?? pointOf(moment)
+      const { actor, index, label } = point
+      return { kind, actor, label, index, ...nameOf(like) === nameOf(point) ? {} : { like } }
+    },
+    unused: () => [...waiting.values()].flat()
   }
-})
+}
+
+/** What is written down strikes, at its time or at its point, or else whatever the key draws. */
+export const decided = (
+  { faults, moments }: { readonly faults?: ReadonlyArray<Fault>; readonly moments?: ReadonlyArray<Moment> },
+  key: Key,
+  rates: Rates
+): Faults => moments !== undefined ? timed(moments) : faults !== undefined ? planned(faults) : drawn(key, rates)
+
+const pointOf = ({ actor, index, label }: Point): Point => ({ actor, label, index })
+
+/** Whatever incarnation does it, however often it has done it before. */
+export const placeOf = ({ actor, label }: Point): string => `${actor.replace(/#.*/, "")}/${label}`
 
 /** The point in one word. At most one fault strikes at a point. */
 export const nameOf = ({ actor, index, label }: Point): string => `${actor}/${label}/${index}`

@@ -15,12 +15,9 @@ const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 const Rate = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
-const FaultEntry = Schema.Struct({
-  kind: FaultKindName,
-  actor: Schema.String,
-  label: Schema.String,
-  index: Count
-})
+const PointEntry = { actor: Schema.String, label: Schema.String, index: Count }
+
+const FaultEntry = Schema.Struct({ kind: FaultKindName, ...PointEntry, like: Schema.optionalKey(Schema.Struct(PointEntry)) })
 
 const DeviationEntry = Schema.Struct({ head: Schema.String, chosen: Schema.String })
 

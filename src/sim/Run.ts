@@ -1,6 +1,6 @@
 /** One simulated run: what it is asked for, and what is known afterwards. Both are plain data, and travel as JSON. */
 import type { Violation } from "../domain/Invariant.ts"
-import type { Fault, Occasion } from "./Faults.ts"
+import type { Fault, Moment, Occasion } from "./Faults.ts"
 import type { Deviation } from "./Schedule.ts"
 import type { Shape } from "./Shape.ts"
 import type { TraceEvent } from "./Trace.ts"
@@ -15,6 +15,8 @@ export interface Spec {
   readonly shape?: Partial<Shape>
   /** Exactly these faults, instead of drawn ones. */
   readonly faults?: ReadonlyArray<Fault>
+  /** The same, by their times. Not for plans, which are to survive changes of the code. */
+  readonly moments?: ReadonlyArray<Moment>
   /** First come, first served but for these, instead of a drawn schedule. */
   readonly deviations?: ReadonlyArray<Deviation>
   /** Invariants that are not looked at: only to show that somebody would miss them. */
@@ -26,6 +28,7 @@ export interface Keep {
   readonly trace?: boolean
   readonly occasions?: boolean
   readonly deviations?: boolean
+  readonly moments?: boolean
   /** The most virtual time that it may take: what is cut short has held as far as anybody looked. */
   readonly forMs?: number
 }
@@ -49,6 +52,8 @@ export interface Run {
   readonly outcomes: Readonly<Record<string, number>>
   readonly trace: ReadonlyArray<TraceEvent>
   readonly occasions: ReadonlyArray<Occasion>
+  /** When each of `fired` struck. */
+  readonly moments: ReadonlyArray<Moment>
   readonly deviations: ReadonlyArray<Deviation>
 }
 

@@ -3,21 +3,12 @@
  * a smaller world. Every step is a run; what does not break is not taken.
  */
 import { fewer } from "./DeltaDebugging.ts"
-import { faultsAt } from "./Engines.ts"
-import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
+import type { Fault } from "./Faults.ts"
 import { type Key, root } from "./Keyed.ts"
 import { explicit } from "./Plan.ts"
-import type { Keep, Run, Simulate, Spec } from "./Run.ts"
-import type { Deviation } from "./Schedule.ts"
+import type { Run, Spec } from "./Run.ts"
+import { breaks, Search, type SearchOptions, sizeOf } from "./Search.ts"
 import type { Shape } from "./Shape.ts"
-
-export interface ShrinkOptions {
-  readonly simulate: Simulate
-  /** The most runs that this may take. */
-  readonly runs?: number
-  /** Looked at before each run: true ends the search with what it has. */
-  readonly enough?: () => boolean
-}
 
 export interface Shrunk {
   /** The smallest that was found. Explicit in everything, unless only the seed repeats the failure. */
@@ -34,7 +25,7 @@ export interface Shrunk {
 }
 
 /** Shrinks a run that breaks `invariant`. Null if it does not. */
-export const shrink = (failing: Spec, invariant: string, options: ShrinkOptions): Shrunk | null => {
+export const shrink = (failing: Spec, invariant: string, options: SearchOptions): Shrunk | null => {
   const original = options.simulate(failing, { deviations: true })
   if (!breaks(original, invariant)) return null
   const from = { faults: original.fired.length, deviations: original.deviations.length }
@@ -44,124 +35,18 @@ export const shrink = (failing: Spec, invariant: string, options: ShrinkOptions)
   }
   search.take({ ...search.spec, deviations: [] })
   search.take({ ...search.spec, faults: [] })
-  // First of all, because smaller worlds are quicker.
-  elsewhere(search, original)
   for (let before = Infinity; search.size < before && !search.over;) {
     before = search.size
     smallerShape(search)
     fewerKinds(search)
-    elsewhere(search, original)
     fewerFaults(search, coarse)
+    elsewhere(search, original)
     fewerFaults(search)
-    fewerLives(search)
     fewerDeviations(search)
     otherPlaces(search, search.run.shape)
     otherPlaces(search, { ...search.run.shape, ...least, chaosMs: search.run.shape.chaosMs })
   }
   return { spec: search.spec, run: search.run, isPlan: true, finished: !search.over, runs: search.runs + 1, from }
-}
-
-const breaks = (run: Run, invariant: string): boolean =>
-  run.violations.some((violation) => violation.invariant === invariant)
-
-const sizeOf = ({ apis, lanes, operations, workers, workspaces }: Shape): number =>
-  operations + workers + apis + workspaces + lanes
-
-const everyKind = Object.keys(faultKinds) as ReadonlyArray<FaultKind>
-
-/** The best so far, and how much more may be tried. */
-class Search {
-  runs = 0
-  /** How many other seeds were looked at. */
-  looks = 0
-  private readonly options: ShrinkOptions
-  private readonly invariant: string
-  private best: { readonly spec: Spec; readonly run: Run } | null = null
-
-  constructor(options: ShrinkOptions, invariant: string) {
-    this.options = options
-    this.invariant = invariant
-  }
-
-  get spec(): Spec {
-    return this.found.spec
-  }
-
-  get run(): Run {
-    return this.found.run
-  }
-
-  get faults(): ReadonlyArray<Fault> {
-    return this.spec.faults ?? []
-  }
-
-  get deviations(): ReadonlyArray<Deviation> {
-    return this.spec.deviations ?? []
-  }
-
-  /** What there is to be read in a plan. */
-  get size(): number {
-    return 100 * (this.faults.length + this.deviations.length) + sizeOf(this.run.shape)
-  }
-
-  get over(): boolean {
-    return this.runs >= (this.options.runs ?? 2_000) || this.options.enough?.() === true
-  }
-
-  /** Takes `spec` for the best if it breaks the invariant, without what it had no occasion for. */
-  take(spec: Spec): boolean {
-    if (this.over) return false
-    this.runs++
-    const run = this.tried(spec)
-    if (run === null || !breaks(run, this.invariant)) return false
-    const { deviations, faults } = run.unused
-    const left = <A>(all: ReadonlyArray<A> | undefined, unused: ReadonlyArray<A>): ReadonlyArray<A> => {
-      const names = new Set(unused.map((item) => JSON.stringify(item)))
-      return (all ?? []).filter((item) => !names.has(JSON.stringify(item)))
-    }
-    const smaller = { ...spec, faults: left(spec.faults, faults), deviations: left(spec.deviations, deviations) }
-    this.best = { spec: smaller, run }
-    return true
-  }
-
-  /** Null: the simulation itself failed, which is another bug than the one that is looked for. */
-  private tried(spec: Spec, keep: Keep = {}): Run | null {
-    try {
-      return this.options.simulate(spec, { ...keep, forMs: this.patienceMs })
-    } catch {
-      return null
-    }
-  }
-
-  /** What has not broken by then is taken to hold: most of what is tried would hold for long. */
-  private get patienceMs(): number {
-    return this.best === null ? Infinity : 2 * this.best.run.virtualMs + 5_000
-  }
-
-  /** A run that breaks the invariant with whatever its seed draws, or null. */
-  look(spec: Spec): Run | null {
-    if (this.over) return null
-    this.runs++
-    const run = this.tried(spec, { deviations: true })
-    return run !== null && breaks(run, this.invariant) ? run : null
-  }
-
-  /** What could still go wrong after the faults of `spec`. */
-  places(spec: Spec): ReadonlyArray<Fault> {
-    if (this.over) return []
-    this.runs++
-    const run = this.tried(spec, { occasions: true })
-    if (run === null) return []
-    const { fired, occasions } = run
-    const last = fired.at(-1)
-    const struck = last === undefined ? -1 : occasions.findIndex((occasion) => nameOf(occasion) === nameOf(last))
-    return fired.length < (spec.faults?.length ?? 0) ? [] : faultsAt(occasions.slice(struck + 1), everyKind)
-  }
-
-  private get found(): { readonly spec: Spec; readonly run: Run } {
-    if (this.best === null) throw new Error("nothing was found yet")
-    return this.best
-  }
 }
 
 /** All faults of one kind, or of one process, at once: most have nothing to do with it. */
@@ -174,7 +59,7 @@ const fewerKinds = (search: Search) => {
 }
 
 /** How many other seeds are tried in each round: a run of so small a world takes a tenth of the time. */
-const seedsMax = 120
+const seedsMax = 300
 
 /**
  * A failure that hangs on the timing of many faults does not get smaller by leaving out some of them. So this looks for
@@ -184,8 +69,10 @@ const elsewhere = (search: Search, { shape: { chaosMs }, spec: { blind, engine, 
   for (let tried = 0; tried < seedsMax && search.faults.length > movedMax; tried++) {
     const index = search.looks++
     const key = root(seed).of("elsewhere").of(index)
-    const kinds = [...new Set(search.faults.map(({ kind }) => kind))].filter((kind) => key.of(kind).chance(0.6))
-    const rates = Object.fromEntries(kinds.map((kind) => [kind, key.of("rate").of(kind).logUniform(0.01, 0.3)]))
+    const share = key.of("share").choose([0.2, 0.4, 0.7])!
+    const most = key.of("most").choose([0.03, 0.1, 0.3])!
+    const kinds = [...new Set(search.faults.map(({ kind }) => kind))].filter((kind) => key.of(kind).chance(share))
+    const rates = Object.fromEntries(kinds.map((kind) => [kind, key.of("rate").of(kind).logUniform(most / 10, most)]))
     const shape = { ...smallWorld(search.run.shape, key.of("size")), chaosMs, rates }
     const drawn = { seed: `${seed}~${index}`, engine, shape }
     const run = search.look(blind === undefined ? drawn : { ...drawn, blind })
@@ -201,8 +88,8 @@ const elsewhere = (search: Search, { shape: { chaosMs }, spec: { blind, engine, 
 /** No larger than this one, mostly much smaller. */
 const smallWorld = (shape: Shape, key: Key): Shape => ({
   ...shape,
-  operations: Math.min(shape.operations, key.of("operations").choose([1, 1, 1, 2])!),
-  workers: Math.min(shape.workers, key.of("workers").between(1, 3)),
+  operations: Math.min(shape.operations, key.of("operations").choose([1, 1, 2, 4, 8])!),
+  workers: Math.min(shape.workers, key.of("workers").between(1, 4)),
   apis: Math.min(shape.apis, key.of("apis").between(1, 2)),
   lanes: Math.min(shape.lanes, key.of("lanes").between(1, 2)),
   workspaces: 1
@@ -216,43 +103,6 @@ const fewerFaults = (search: Search, partsMax = Infinity) =>
 
 const fewerDeviations = (search: Search) =>
   fewer(() => search.deviations, (deviations) => search.take({ ...search.spec, deviations }))
-
-/**
- * A fault of a later incarnation holds on to the crashes that led there, and one after a repetition to what made it
- * repeat. Takes such a crash away and counts what follows it down by one.
- */
-const fewerLives = (search: Search) => {
-  for (const fault of search.faults) {
-    if (!search.faults.includes(fault)) continue
-    const spec = { ...search.spec, faults: search.faults.filter((other) => other !== fault) }
-    if (search.take(withoutLife(spec, fault.actor))) continue
-    const earlier = (other: Fault): Fault => isLater(other, fault) ? { ...other, index: other.index - 1 } : other
-    search.take({ ...spec, faults: spec.faults.map(earlier) })
-  }
-}
-
-const isLater = (one: Fault, other: Fault): boolean =>
-  one.actor === other.actor && one.label === other.label && one.index > other.index
-
-/** As if a process had been spared one incarnation: what it met there is gone, and later ones are counted anew. */
-export const withoutLife = (spec: Spec, actor: string): Spec => {
-  const [name = "", incarnation = ""] = actor.split("#")
-  const life = Number(incarnation)
-  const renamed = (id: string): string => {
-    const [, count, rest = ""] = id.startsWith(`${name}#`) ? /#(\d+)(.*)$/.exec(id) ?? [] : []
-    return count !== undefined && Number(count) > life ? `${name}#${Number(count) - 1}${rest}` : id
-  }
-  const isGone = (id: string): boolean => id === actor || id.startsWith(`${actor}:`)
-  return {
-    ...spec,
-    faults: (spec.faults ?? [])
-      .filter((fault) => !isGone(fault.actor))
-      .map((fault) => ({ ...fault, actor: renamed(fault.actor) })),
-    deviations: (spec.deviations ?? [])
-      .filter(({ chosen, head }) => !isGone(chosen) && !isGone(head))
-      .map(({ chosen, head }) => ({ chosen: renamed(chosen), head: renamed(head) }))
-  }
-}
 
 /** How many places are tried for a fault, and for one that has another before it. */
 const placesMax = 100

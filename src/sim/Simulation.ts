@@ -17,7 +17,7 @@ export const simulate: Simulate = (spec, keep) => simulateOn(inMemory)(spec, kee
 export const simulateOn = (open: OpenDatabase): Simulate => (spec, keep = {}) => {
   const key = root(spec.seed)
   const shape = { ...drawShape(key, spec.engine), ...spec.shape }
-  const planned = spec.faults === undefined ? null : Faults.planned(spec.faults)
+  const faults = Faults.decided(spec, key.of("faults"), shape.rates)
   const replay = spec.deviations === undefined ? null : Schedule.replay(spec.deviations)
   const deviations: Array<Schedule.Deviation> = []
   const schedule = replay ?? scheduleOf(spec)
@@ -27,8 +27,8 @@ export const simulateOn = (open: OpenDatabase): Simulate => (spec, keep = {}) =>
     seed: spec.seed,
     shape,
     schedule: keep.deviations === true ? Schedule.recording(schedule, deviations) : schedule,
-    faults: planned ?? Faults.drawn(key.of("faults"), shape.rates),
-    keepOccasions: keep.occasions === true,
+    faults,
+    keep,
     blind: spec.blind ?? [],
     ...(keep.trace === true ? { recorder: trace.record } : {})
   })
@@ -38,7 +38,7 @@ export const simulateOn = (open: OpenDatabase): Simulate => (spec, keep = {}) =>
     spec,
     shape,
     ...known(world),
-    unused: { faults: planned?.unused() ?? [], deviations: replay?.unused() ?? [] },
+    unused: { faults: faults.unused(), deviations: replay?.unused() ?? [] },
     trace: trace.events(),
     deviations
   }
@@ -60,7 +60,7 @@ const tellOfCommits = ({ kernel, service }: World, record: Recorder) =>
 
 const known = ({ kernel, observers, service, striker }: World): Pick<
   Run,
-  "violations" | "steps" | "virtualMs" | "hash" | "fired" | "reached" | "states" | "outcomes" | "occasions"
+  "violations" | "steps" | "virtualMs" | "hash" | "fired" | "reached" | "states" | "outcomes" | "occasions" | "moments"
 > => ({
   violations: observers.violations,
   steps: kernel.steps,
@@ -70,7 +70,8 @@ const known = ({ kernel, observers, service, striker }: World): Pick<
   reached: observers.oracles.reached(),
   states: observers.oracles.states(),
   outcomes: outcomesOf(service.database.committed.operations.values()),
-  occasions: striker.occasions
+  occasions: striker.occasions,
+  moments: striker.moments
 })
 
 /** About how many choices between processes a run makes: the moments at which priorities change lie within. */

@@ -18,6 +18,7 @@ import { Misfortunes } from "./Misfortunes.ts"
 import { Observers } from "./Observers.ts"
 import { Operator, operatorName, type Tenant } from "./Operator.ts"
 import { spawn } from "./Process.ts"
+import type { Keep } from "./Run.ts"
 import { Service } from "./Service.ts"
 import type { Shape } from "./Shape.ts"
 import { drawSettings, type Retention, type SimSettings } from "./SimSettings.ts"
@@ -28,7 +29,7 @@ export interface WorldOptions extends Pick<KernelOptions, "seed" | "recorder"> {
   readonly shape: Shape
   readonly schedule: NonNullable<KernelOptions["schedule"]>
   readonly faults: Faults
-  readonly keepOccasions: boolean
+  readonly keep: Keep
   readonly blind: ReadonlyArray<string>
   /** The simulated one, unless given. */
   readonly open?: OpenDatabase
@@ -63,7 +64,7 @@ export class World {
   private quietLooks = 0
   private over = false
 
-  constructor({ blind, faults, keepOccasions, open = inMemory, recorder, schedule, seed, shape }: WorldOptions) {
+  constructor({ blind, faults, keep, open = inMemory, recorder, schedule, seed, shape }: WorldOptions) {
     const budget = shape.budget === 0 ? Infinity : shape.budget
     const kernel = this.kernel = new Kernel({
       seed,
@@ -79,7 +80,7 @@ export class World {
     this.striker = new Striker({
       kernel,
       faults,
-      keepOccasions,
+      keep,
       listen: (fault) => this.struck(fault),
       spares: (actor) => actor.startsWith(operatorName)
     })

@@ -53,7 +53,7 @@ export const makeWorld = ({ aheadMs = 0, credits = 100n, faults = [], operations
     healed: false,
     strike: (point: Point, kinds: ReadonlyArray<FaultKind>) => {
       points.push(point)
-      return plan.strike(point, kinds)
+      return plan.strike(point, kinds, kernel.now)?.kind ?? null
     },
     detail: (point: Point, kind: FaultKind) => keyOf(kernel.key, point, kind)
   }

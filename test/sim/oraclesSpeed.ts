@@ -22,7 +22,7 @@ const record = (seed: string): Recorded => {
   const shape = drawShape(key, "swarm")
   const faults = drawn(key.of("faults"), shape.rates)
   const schedule = Schedule.random(key.of("schedule"))
-  const world = new World({ seed, shape, schedule, faults, keepOccasions: false, blind: [] })
+  const world = new World({ seed, shape, schedule, faults, keep: {}, blind: [] })
   const { committed } = world.service.database
   const begun = copyOf(committed)
   const commits: Array<{ readonly commit: Commit; readonly at: number }> = []

@@ -4,7 +4,7 @@ import { Result } from "effect"
 import { fewer } from "../../src/sim/DeltaDebugging.ts"
 import * as Plan from "../../src/sim/Plan.ts"
 import type { Simulate, Spec } from "../../src/sim/Run.ts"
-import { shrink, withoutLife } from "../../src/sim/Shrink.ts"
+import { shrink } from "../../src/sim/Shrink.ts"
 import { type Bug, toy } from "./toy.ts"
 
 const everything = {
@@ -98,15 +98,6 @@ describe("a failing run", () => {
     const { from, spec } = shrunk("never", "every operation ends", 12)
     assert.isAbove(from.faults, 11)
     assert.deepStrictEqual(spec.faults?.map(({ actor, kind }) => `${kind} ${actor}`), ["in_doubt worker-1#1"])
-    const at = (actor: string) => ({ kind: "pause", actor, label: "tick", index: 0 }) as const
-    const faults = [at("a#1"), at("a#2"), at("a#11"), at("ab#3"), at("world")]
-    const deviations = [{ head: "a#3:7", chosen: "b#3:1" }, { head: "b#1:1", chosen: "a#2:1" }]
-    assert.deepStrictEqual(withoutLife({ seed: "s", engine: "plan", faults, deviations }, "a#2"), {
-      seed: "s",
-      engine: "plan",
-      faults: [at("a#1"), at("a#10"), at("ab#3"), at("world")],
-      deviations: [{ head: "a#2:7", chosen: "b#3:1" }]
-    })
   })
 
   it("comes out as a plan file that breaks the same way, and holds without the bug", () => {

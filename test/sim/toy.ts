@@ -9,6 +9,7 @@ import { root } from "../../src/sim/Keyed.ts"
 import type { Run, Simulate } from "../../src/sim/Run.ts"
 import * as Schedule from "../../src/sim/Schedule.ts"
 import { drawShape } from "../../src/sim/Shape.ts"
+import { Striker, type Strikes } from "../../src/sim/Strikes.ts"
 import { keeping } from "../../src/sim/Trace.ts"
 
 /**
@@ -37,7 +38,6 @@ export const toy = (...bugs: ReadonlyArray<Bug>): Simulate => (spec, keep = {}) 
   const shape = { ...drawShape(key, spec.engine), ...spec.shape }
   const { events, record } = keeping()
   const deviations: Array<Schedule.Deviation> = []
-  const occasions: Array<Faults.Occasion> = []
   const replay = spec.deviations === undefined ? null : Schedule.replay(spec.deviations)
   const schedule = replay ?? Schedule.random(key.of("schedule"))
   const kernel = new Kernel({
@@ -45,18 +45,17 @@ export const toy = (...bugs: ReadonlyArray<Bug>): Simulate => (spec, keep = {}) 
     schedule: keep.deviations === true ? Schedule.recording(schedule, deviations) : schedule,
     ...(keep.trace === true ? { recorder: record } : {})
   })
-  const plan = spec.faults === undefined ? null : Faults.planned(spec.faults)
-  const decided = plan ?? Faults.drawn(key.of("faults"), shape.rates)
-  const faults = keep.occasions === true ? Faults.watched(decided, (occasion) => occasions.push(occasion)) : decided
-  const bank = new Bank(kernel, faults, bugs, shape.operations)
+  const faults = Faults.decided(spec, key.of("faults"), shape.rates)
+  const striker = new Striker({ kernel, faults, keep })
+  const bank = new Bank(kernel, striker, bugs, shape.operations)
   runsEver++
   if (bugs.includes("leak")) kernel.mark(kernel.world, "note", "leak", String(runsEver))
   if (bugs.includes("error") && key.of("error").chance(0.1)) throw new Error("the toy is broken")
-  for (let worker = 1; worker <= shape.workers; worker++) bank.employ(`worker-${worker}`)
+  for (let worker = 1; worker <= Math.max(1, shape.workers); worker++) bank.employ(`worker-${worker}`)
   const until = () => bank.broken !== null
   const patience = keep.forMs ?? Infinity
   kernel.run({ forMs: Math.min(shape.chaosMs, patience), until })
-  bank.healed = true
+  striker.healed = true
   if (patience > shape.chaosMs) kernel.run({ forMs: Math.min(10_000, patience - shape.chaosMs), until })
   const broken = bank.broken ?? (kernel.now < patience ? bank.unfinished : null)
   const violations = broken === null || spec.blind?.includes(broken.invariant) === true ? [] : [broken]
@@ -67,31 +66,30 @@ export const toy = (...bugs: ReadonlyArray<Bug>): Simulate => (spec, keep = {}) 
     steps: kernel.steps,
     virtualMs: kernel.now,
     hash: kernel.hash,
-    fired: bank.fired,
-    unused: { faults: plan?.unused() ?? [], deviations: replay?.unused() ?? [] },
+    fired: striker.fired,
+    unused: { faults: faults.unused(), deviations: replay?.unused() ?? [] },
     reached: bank.takeovers > 0 ? ["takeover"] : [],
     states: bank.states,
     outcomes: { stored: bank.operations.filter(({ stored }) => stored > 0).length },
     trace: events(),
-    occasions,
+    occasions: striker.occasions,
+    moments: striker.moments,
     deviations
   } satisfies Run
 }
 
 class Bank {
   readonly operations: ReadonlyArray<Operation>
-  readonly fired: Array<Faults.Fault> = []
   readonly states: Array<number> = []
   takeovers = 0
-  healed = false
   broken: Run["violations"][number] | null = null
   private readonly kernel: Kernel
-  private readonly faults: Faults.Faults
+  private readonly strikes: Strikes
   private readonly bugs: ReadonlyArray<Bug>
 
-  constructor(kernel: Kernel, faults: Faults.Faults, bugs: ReadonlyArray<Bug>, operations: number) {
+  constructor(kernel: Kernel, strikes: Strikes, bugs: ReadonlyArray<Bug>, operations: number) {
     this.kernel = kernel
-    this.faults = faults
+    this.strikes = strikes
     this.bugs = bugs
     this.operations = Array.from({ length: operations }, (_, id) => ({ id, holder: null, charges: 0, stored: 0 }))
   }
@@ -151,11 +149,7 @@ class Bank {
     const { kernel } = this
     kernel.postAt(kernel.micros + 1_000, worker, "arrive", label, () => {
       const point = { actor: worker.id, label, index: kernel.count(`${worker.id}/${label}`) }
-      const kind = this.healed ? null : this.faults.strike(point, kinds)
-      if (kind !== null) {
-        this.fired.push({ ...point, kind })
-        kernel.mark(kernel.world, "note", kind, Faults.nameOf(point))
-      }
+      const kind = this.strikes.strike(point, kinds)
       if (kind === "crash_before") return this.crash(name, worker)
       if (kind === "lost_before_send") return this.statement(worker, name, label, kinds, done)
       done(kind)
