@@ -88,7 +88,8 @@ export class Observers {
 
   asked(request: ExtractionRequest, process: Process): void {
     const ref = this.options.operationOf(request)
-    if (ref !== null) this.oracles.extracting(ref, process.id, request)
+    if (ref === null) return this.broke(process.id, "the model was asked about what nobody has said")
+    this.oracles.extracting(ref, process.id, request)
   }
 
   answered(request: ExtractionRequest, process: Process, facts: number): void {

@@ -62,6 +62,9 @@ export const readBreaches: ReadonlyArray<readonly [breaks: string, history: () =
     return tell(history, change("Update", history.memoryOf(1), 1), refused(new VersionConflict({ current: 3 })))
   }],
   ["refused-for-a-reason", () => tell(planned(), about("Cancel", 1), refused(new WrongState({ state: "succeeded" })))],
+  ["refused-for-a-reason", () => tell(planned(), about("Cancel", 1), refused(new WrongState({ state: "running" })))],
+  ["refused-for-a-reason", () => tell(failed().wait(10), about("Purge", 1), refused(new WrongState({ state: "failed" })))],
+  ["refused-for-a-reason", () => tell(failed().wait(10), retry(1), refused(new WrongState({ state: "failed" })))],
   ["refused-for-a-reason", () => tell(failed(), retry(1), refused(new InputGone()))],
   ["balances-were-those", () => tell(accepted().wait(10), { _tag: "Usage" }, Telling.balances(new History()))]
 ]

@@ -3,8 +3,9 @@ import { contains } from "../../domain/Containment.ts"
 import type { Invariant } from "../../domain/Invariant.ts"
 import { type MemoryId, refKey, type WorkspaceId } from "../../domain/Ids.ts"
 import type { Memory } from "../../domain/Memory.ts"
+import { isTerminal, type OperationState } from "../../domain/Operation.ts"
 import { type ScopeFilter, scopeKeys } from "../../domain/Scope.ts"
-import type { Wanted } from "../Told.ts"
+import type { Question, Wanted } from "../Told.ts"
 import { eventIn } from "./EventOracles.ts"
 import type { Hearing } from "./Hearing.ts"
 import { fine } from "./Oracle.ts"
@@ -101,7 +102,7 @@ const isWithin = (scope: ScopeFilter, filter: ScopeFilter): boolean =>
 
 const refusedForAReason: Invariant<Hearing> = {
   name: "refused-for-a-reason",
-  promise: "Whoever is refused for what something is was told what it was at some moment since.",
+  promise: "Whoever is refused for what something is was told what it was at some moment since, and when that stood against it.",
   check: ({ told, track, tracks }) => {
     const { answer, answeredAt, askedAt, question, workspaceId } = told
     if (answer._tag !== "Refused") return fine
@@ -120,8 +121,11 @@ const refusedForAReason: Invariant<Hearing> = {
         return was ? fine : [`refused at version ${refusal.current}, at which it never was`]
       }
       case "WrongState": {
-        const was = track?.versions.some(askedAt, answeredAt, ({ state }) => state === refusal.state) ?? false
-        return was ? fine : [`refused as ${refusal.state}, which it was not`]
+        const was = (what: (state: OperationState) => boolean): boolean =>
+          track?.versions.some(askedAt, answeredAt, ({ state }) => what(state)) ?? false
+        if (!was((state) => state === refusal.state)) return [`refused as ${refusal.state}, which it was not`]
+        const stands = standsAgainst[question._tag]
+        return stands === undefined || was(stands) ? fine : [`refused as ${refusal.state}, which is no reason`]
       }
       case "InputGone":
         return track?.inputGoneAt != null && track.inputGoneAt <= answeredAt ? fine : ["its input was there all the time"]
@@ -129,6 +133,13 @@ const refusedForAReason: Invariant<Hearing> = {
         return fine
     }
   }
+}
+
+/** The states in which each of these is refused. */
+const standsAgainst: Readonly<Partial<Record<Question["_tag"], (state: OperationState) => boolean>>> = {
+  Cancel: isTerminal,
+  Purge: (state) => !isTerminal(state),
+  Retry: (state) => state !== "failed"
 }
 
 const balancesWere: Invariant<Hearing> = {
