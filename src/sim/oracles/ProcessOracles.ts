@@ -123,10 +123,10 @@ interface Questions {
   at: number
   /** How many facts each answer offered, undefined when the world does not say: two claims of one process may both ask. */
   readonly offered: Set<number | undefined>
-  /** Of its latest claim: when whoever may go on first may go on, and when the last one may. */
+  /** Of its latest claim: when whoever may go on first may go on, and the longest that anybody was told to wait. */
   claims: number
   until: number
-  latest: number
+  longestMs: number
 }
 
 /** Who has asked the model what. The provider's world reports it. */
@@ -163,8 +163,8 @@ export class Askings {
       if (!ended || operation!.failure !== "provider_rate_limited" || questions === undefined || firstLease === null) return fine
       const { backoffBaseMs, backoffCapMs, rateLimitMaxAgeMs } = this.retry
       const age = commit.at - (firstLease - this.leaseMs)
-      const asked = questions.latest - commit.at
-      const wait = Math.max(asked, Math.min(backoffCapMs, Math.max(backoffBaseMs, age)))
+      // The wait begins when the failure is written down, however long that takes.
+      const wait = Math.max(questions.longestMs, Math.min(backoffCapMs, Math.max(backoffBaseMs, age)))
       return age + wait >= rateLimitMaxAgeMs ? fine : [`given up ${age} ms after it was first claimed`]
     }
   }
@@ -212,7 +212,7 @@ export class Askings {
     this.open.set(by, (this.open.get(by) ?? 0) - 1)
     const claims = this.tracks.operations.get(refKey(ref))?.claims.length ?? 0
     const until = now.database + (waitMs ?? 0)
-    questions.latest = questions.claims === claims ? Math.max(questions.latest, until) : until
+    questions.longestMs = Math.max(questions.claims === claims ? questions.longestMs : 0, waitMs ?? 0)
     questions.until = questions.claims === claims ? Math.min(questions.until, until) : until
     questions.claims = claims
   }
@@ -247,7 +247,7 @@ export class Askings {
   }
 }
 
-const unasked = { count: 0, at: -Infinity, claims: 0, until: 0, latest: 0 }
+const unasked = { count: 0, at: -Infinity, claims: 0, until: 0, longestMs: 0 }
 
 const machineOf = (by: string): string => by.replace(/#.*/, "")
 
