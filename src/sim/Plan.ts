@@ -4,6 +4,8 @@
  */
 import { Result, Schema, Struct } from "effect"
 import { decodeBody } from "../domain/Decode.ts"
+import { FailureClass } from "../domain/Failure.ts"
+import { Outcome } from "../domain/Operation.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { parse } from "../domain/StrictJson.ts"
 import { type Fault, type FaultKind, faultKinds, nameOf } from "./Faults.ts"
@@ -14,6 +16,13 @@ const FaultKindName = Schema.Literals(Object.keys(faultKinds) as ReadonlyArray<F
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 const Rate = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** As an operation ends: one field for each way. */
+const Outcomes = Schema.Struct(
+  Object.fromEntries([...Outcome.literals, ...FailureClass.literals].map((name) => [name, Schema.optionalKey(Count)])) as {
+    readonly [Name in Outcome | FailureClass]: Schema.optionalKey<typeof Count>
+  }
+)
 
 const PointEntry = { actor: Schema.String, label: Schema.String, index: Count }
 
@@ -62,7 +71,7 @@ export const Plan = Schema.Struct({
   /** Named states that the run has to pass through: without them it proves nothing. */
   reaches: Schema.optionalKey(Schema.Array(Schema.String)),
   /** How many operations have to end in which way. */
-  outcomes: Schema.optionalKey(Schema.Record(Schema.String, Count)),
+  outcomes: Schema.optionalKey(Outcomes),
   /** The invariant that broke where this was found, or that the planted bug breaks. */
   breaks: Schema.optionalKey(Schema.String),
   /** The planted bug that has to turn this red. */

@@ -45,6 +45,7 @@ describe("a plan file", () => {
     assert.deepStrictEqual(problemsOf("{"), ["the file is not valid JSON (line 1, column 2)"])
     assert.deepStrictEqual(problemsOf({ ...plan, version: 2 }), ["/version must be 1"])
     assert.deepStrictEqual(problemsOf({ ...plan, hold: [] }), ["/hold is not a known field"])
+    assert.deepStrictEqual(problemsOf({ ...plan, outcomes: { sored: 0 } }), ["/outcomes/sored is not a known field"])
     assert.deepStrictEqual(problemsOf({ ...plan, name: "No Name" }), ["/name must be words joined by dashes"])
     const specs = [
       problemsOf({ ...plan, spec: { ...plan.spec, faults: [{ ...fault, index: -1 }] } }),
