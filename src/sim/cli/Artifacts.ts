@@ -91,7 +91,8 @@ export const writeFailure = Effect.fnUntraced(function*(place: Place, harness: H
   const name = `${slug(invariant)}-${root(signatureOf(invariant, shrunk)).word().toString(16).padStart(8, "0")}`
   const files = { plan: `${name}.json`, text: `${name}.txt`, page: `${name}.html` }
   const at = (file: string) => join(folder, file)
-  const comment = `${run.violations[0]?.detail ?? ""} Found by ${foundBy} on ${commit(place) ?? "an unknown commit"}.`
+  const what = run.violations[0]?.detail ?? "Nothing broke"
+  const comment = `${what}. Found by ${foundBy} on ${commit(place) ?? "an unknown commit"}.`
   const plan: Plan.Plan = { version: 1, name, comment, breaks: invariant, spec: shrunk.spec }
   const repeat = byPlan(place, at(files.plan))
   yield* write(at(files.plan), Plan.print(plan))

@@ -97,7 +97,7 @@ export const make = (database: SimDatabase): ApiKeys["Service"] => {
         apiKeys.set(tx, slot, revoked)
         return shown(revoked)
       })
-      return key ?? (yield* Effect.fail(new NotFound({ what: "api_key" })))
+      return key ?? (yield* new NotFound({ what: "api_key" }))
     })
   })
 }
