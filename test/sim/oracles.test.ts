@@ -1,7 +1,7 @@
 /** A history that holds breaks no promise, and the smallest thing that breaks one is noticed by its name. */
 import { assert, describe, it } from "@effect/vitest"
 import { catalogue } from "../../src/sim/oracles/Oracles.ts"
-import { commitBreaches, passing } from "./oraclesCommitBreaches.ts"
+import { busy, commitBreaches, passing } from "./oraclesCommitBreaches.ts"
 import { candour, endBreaches, farewell, innocence, remembered } from "./oraclesEndBreaches.ts"
 import { History } from "./oraclesHistory.ts"
 import { other } from "./oraclesRows.ts"
@@ -45,6 +45,10 @@ describe("what is no breach", () => {
 
   it("an operation that is passed by while somebody has it locked", () => {
     assert.deepStrictEqual(passing(new History({ locked: (ref) => ref.workspaceId === other })).oracles.violations, [])
+  })
+
+  it("work that waits for who is still in an attempt of it that was cancelled", () => {
+    assert.deepStrictEqual(busy().oracles.violations, [])
   })
 
   it("a text that was said, in what is remembered of it", () => {

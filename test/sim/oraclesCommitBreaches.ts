@@ -26,6 +26,16 @@ export const passing = (history: History) => {
   return history
 }
 
+/** Work comes again while the one process is still in an attempt of it that was cancelled: it has no hand free. */
+export const busy = () => {
+  const history = done(new History().wait(30_000))
+  history.run(api, (tx) => tx.accept(2)).run(one, (tx) => tx.claim(2))
+  history.oracles.extracting(history.ref(2), one)
+  history.run(api, (tx) => tx.cancel(2)).run(api, (tx) => tx.retry(2)).wait(1_500)
+  history.oracles.extractionOver(history.ref(2), one)
+  return history.run(one, (tx) => tx.claim(2))
+}
+
 export const commitBreaches: ReadonlyArray<readonly [breaks: string, history: () => History]> = [
   // Of the domain, on what a commit touched.
   ["nothing-without-its-operation", () => accepted().run(api, (tx) => tx.put("keys", { ...tx.get("keys", `${acme}/${hashOf(1)}`)!, keyHash: hashOf(9), operationId: operationId(9) }))],

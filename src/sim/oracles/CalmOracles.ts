@@ -94,6 +94,8 @@ export class Calm {
   private readonly now: () => number
   /** Questions to the model that somebody still waits for, by process and operation. */
   private readonly open = new Map<string, number>()
+  /** When each process had an answer last, or none, to such a question. */
+  private readonly overAt = new Map<string, number>()
   /** Until when something may be in somebody's way. */
   private troubledUntil = -Infinity
   /** The same, but for hints. */
@@ -116,6 +118,12 @@ export class Calm {
   /** The question was answered, failed or was given up. */
   over(ref: OperationRef, by: string): void {
     this.count(ref, by, -1)
+    this.overAt.set(by, this.now())
+  }
+
+  /** Whether a process has waited for the model since then, perhaps about what is not its business any more. */
+  hasAskedSince(by: string, since: number): boolean {
+    return (this.overAt.get(by) ?? -Infinity) >= since
   }
 
   /** Something goes wrong, or has just ceased to. */

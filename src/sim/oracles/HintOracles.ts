@@ -20,6 +20,8 @@ export const hintOracles = (tracks: Tracks, calm: Calm): ReadonlyArray<Invariant
       if (there === undefined || since === undefined || there >= since || before!.nextAttemptAt !== null) return fine
       const waited = tracks.now - since
       if (before!.state !== "pending" || waited <= promptMs || !calm.isQuietFor(waited)) return fine
+      // It had no hand free: an attempt that was cancelled lasts until the model has answered.
+      if (calm.hasAskedSince(commit.by, since)) return fine
       const alone = [...tracks.operations.values()].every((other) =>
         other === track || (other.operation?.state !== "running" && (other.versions.changedAt ?? 0) <= since))
       return alone ? [`${commit.by} claimed it ${waited} ms after it could`] : fine
